@@ -13,7 +13,7 @@ from chains.base import WITNESSES_MIN, BlockScan, DisownedError
 from chains.family import CounterReader, Reader, SenderReader
 from chains.spending import Departure
 from core.catalogue.catalogue import Network
-from core.catalogue.families import traits_of
+from core.catalogue.families import claim_of, traits_of
 from models.spends import coins, seen, unexplained, unread_departures
 from models.spends.unexplained import Part, UnexplainedRow
 from models.treasury import addresses
@@ -81,7 +81,7 @@ def note(reading: Reading) -> int:
         seen.note(network.code, reading.left.known, height=block.height, block_hash=block.hash)
         return 0
     takers = _takers(network, reading.scan)
-    claim = traits_of(network).claim
+    claim = claim_of(network)
     unread_departures.note(network.code, claim, takers, height=block.height, block_hash=block.hash)
     if _is_compared(reading):
         _take_back_lacking(reading)
@@ -167,7 +167,7 @@ def noted(ctx: Context, network: Network, departure: Departure, key_ordinal: int
     return UnexplainedRow(
         network=network.code,
         txid=departure.txid,
-        claim=traits_of(network).claim,
+        claim=claim_of(network),
         sender=departure.sender,
         key_ordinal=key_ordinal,
         slot=departure.slot,

@@ -18,7 +18,7 @@ from actors.scan import totals
 from actors.scan.reading import Matching
 from actors.scan.record import settle_owners, take_transfer
 from actors.scan.totals import Backing, is_denied, is_firm, recorded
-from chains.base import NATIVE, WITNESSES_MIN, Agreement, BlockScan, ChainError, ProviderError, Recorded, Transfer
+from chains.base import NATIVE, WITNESSES_MIN, Agreement, BlockScan, ChainError, Recorded, Transfer
 from chains.family import HiddenReader, Reader
 from core.catalogue.catalogue import Catalogue, Network
 from core.catalogue.families import traits_of

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 HASH_DIGITS: Final = 64
 
 Family = Literal["evm", "tron", "solana", "ton", "bitcoin"]
+Claim = Literal["counter", "coins", "window"]
 
 SERVED_FAMILIES: Final[frozenset[Family]] = frozenset({"evm", "bitcoin", "tron"})
 """The families whose networks this version reads and spends on. It knows the written addresses of all families."""
@@ -31,7 +32,7 @@ class Traits:
 
     # The thing that only one transaction can claim: its sender's next number, coins, or just its own window. Only
     # chains and this module compare it; other callers ask one of the questions below.
-    claim: Literal["counter", "coins", "window"]
+    claim: Claim
     # Whether nodes publish transactions that are in no block yet.
     has_mempool: bool
     # Whether coin can arrive by a transfer that no block lists, so that the gateway also reads balances.
@@ -166,6 +167,11 @@ TRAITS: Final[Mapping[Family, Traits]] = MappingProxyType(
 def traits_of(network: "Network") -> Traits:
     """Return the traits of a network's family."""
     return TRAITS[network.family]
+
+
+def claim_of(network: "Network") -> Claim:
+    """Return the kind of claim that a network's transactions have, to be stored with them."""
+    return traits_of(network).claim
 
 
 def stored_txid(network: "Network", text: str) -> str:

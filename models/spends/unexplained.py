@@ -13,6 +13,7 @@ from uuid import UUID
 
 from psycopg2.extras import Json
 
+from core.catalogue.families import Claim
 from core.ids import uuid7
 from models.db.base import column, execute, is_true, rows, touched, value
 from models.db.table import BY_DATABASE, Big, Table, Units
@@ -20,7 +21,6 @@ from models.spends import held_coins, signing_stops
 from models.spends.coins import Outpoint
 from models.spends.rows import SpendRow
 
-Claim = Literal["counter", "coins", "window"]
 Status = Literal["unread", "unexplained", "adopted", "written_off", "dismissed"]
 SETTLED_PER_STEP: Final = 200
 
@@ -84,7 +84,7 @@ class UnexplainedRow(Table, table="unexplained_departures d"):
     noted_at: datetime = BY_DATABASE
     # All below is empty, 0 or false until a node has shown what it moved.
     key_ordinal: Big | None = BY_DATABASE
-    # Only of the claim "counter".
+    # NULL except where senders number their transactions.
     slot: Big | None = BY_DATABASE
     currency: str = BY_DATABASE
     contract: str | None = BY_DATABASE
@@ -97,9 +97,9 @@ class UnexplainedRow(Table, table="unexplained_departures d"):
     ceiling_units: Units = BY_DATABASE
     terms: dict[str, int] = BY_DATABASE
     outputs: list[dict[str, Any]] = BY_DATABASE
-    # Our coins that it spends, as (txid, vout); only of the claim "coins".
+    # Our coins that it spends, as (txid, vout); empty where money lies at addresses.
     spends: list[list[Any]] = BY_DATABASE
-    # The end of its window; only of the claim "window".
+    # The end of its window; NULL where it has none.
     expires_at: datetime | None = BY_DATABASE
     expires_height: Big | None = BY_DATABASE
     # As of an attempt.
@@ -302,7 +302,7 @@ def may_be(departure: UnexplainedRow, spend: SpendRow) -> bool:
 
 def holders(departure: UnexplainedRow) -> list[UUID]:
     """Return our spends that share a transaction's claim and are not dead."""
-    if departure.claim != "counter":
+    if departure.slot is None:
         return held_coins.holders(departure.network, departure.outpoints)
     return column(
         "SELECT id FROM spends WHERE network = %s AND sender = %s AND slot = %s AND state <> 'dead'",
@@ -316,16 +316,16 @@ def hindered(departure: UnexplainedRow, *, depth: int) -> list[UUID]:
     A spend that claims one of the coins only with a later attempt can do without it, and does not count once a block at
     this depth spends the coin.
     """
-    if departure.claim != "counter":
+    if departure.slot is None:
         return held_coins.needing(departure.network, departure.outpoints, depth=depth)
     return holders(departure)
 
 
 def is_void(departure: UnexplainedRow) -> bool:
     """Return True if, by our own scan, no block can ever include this departure, which is in none now."""
-    if departure.claim == "coins":
+    if departure.spends:
         return held_coins.are_spent_otherwise(departure.network, departure.outpoints, departure.txid)
-    if departure.claim == "counter":
+    if departure.slot is not None:
         return _is_slot_used_otherwise(departure)
     return is_true(
         "SELECT 1 FROM chain_cursors c JOIN unexplained_departures d ON d.network = c.network"

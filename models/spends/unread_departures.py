@@ -12,11 +12,12 @@ from typing import Final
 
 import structlog
 
+from core.catalogue.families import Claim
 from core.ids import uuid7
 from models.db.after_commit import Bell, ring
 from models.db.base import touched
 from models.spends import signing_stops, unexplained
-from models.spends.unexplained import Claim, UnexplainedRow
+from models.spends.unexplained import UnexplainedRow
 
 log = structlog.get_logger()
 
