@@ -15,7 +15,7 @@ from models.db.base import rows
 from models.invoices import receipts
 from models.invoices import rows as invoices
 from models.ledger import debts, ledger, shares
-from models.ledger.ledger import CUSTODY, GATEWAY, HOLD, NETWORK_FEES, Account, Transfer
+from models.ledger.ledger import CUSTODY, DEBT, GATEWAY, HOLD, NETWORK_FEES, Account, Transfer
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
@@ -50,6 +50,9 @@ def end(
     )
     if after is None:
         return None
+    if after.invoice_id is not None:
+        # Its end settles the invoice again, which may credit deposits after the balances of this payout are locked.
+        ledger.lock_account(Account(after.merchant_id, DEBT, after.currency))
     if ending == "confirmed":
         _book_left(after)
     elif after.funded_from == "available":

@@ -119,6 +119,7 @@ def outvote(catalogue: Catalogue, outvoted: Deposit) -> bool:
     if outvoted.owner_kind == "wallet":
         wallets.lock(outvoted.owner_id)
     elif (invoice := invoices.lock(outvoted.owner_id)) is not None:
+        receipts.wait_turn(invoice)
         quoting.write_before_release(catalogue, invoice)
     _stop_refund_of(catalogue, outvoted.id)
     deposit = deposits.reverse(outvoted.id)

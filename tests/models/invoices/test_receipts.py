@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, cast
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
@@ -16,7 +16,7 @@ from core.errors import EmailTooMany, TooManyRequestsError
 from core.settings.settings import load_settings
 from core.texts.letters import Body
 from models.db import base
-from models.db.base import execute, rows, transaction
+from models.db.base import column, execute, rows, transaction
 from models.deposits import rows as deposits
 from models.invoices import receipts, resolution, settlement
 from models.invoices import rows as invoices
@@ -68,8 +68,17 @@ def ask(of: InvoiceRow, recipient: str = ANN) -> None:
         receipts.write_asked(CATALOGUE, locked, post, recipient)
 
 
-def waits_before_it_locks(balance: Account, work: Callable[[], object]) -> None:
+def waits_before_it_locks_a_balance(balance: Account, work: Callable[[], object]) -> None:
     """Run work while another transaction has the turn, which then locks a balance, as a cheque does."""
+
+    def is_free() -> None:
+        assert lock_balances(balance) > [0]
+
+    waits_before_it_locks(work, is_free, merchant_id=balance.holder)
+
+
+def waits_before_it_locks(work: Callable[[], object], is_free: Callable[[], object], *, merchant_id: UUID) -> None:
+    """Run work while another transaction has the turn, which then locks a row."""
 
     def run() -> None:
         try:
@@ -79,11 +88,11 @@ def waits_before_it_locks(balance: Account, work: Callable[[], object]) -> None:
 
     with ThreadPoolExecutor(1) as pool:
         with transaction():
-            emails.wait_turn(cast("UUID", balance.holder))
+            emails.wait_turn(merchant_id)
             done = pool.submit(run)
             wait_until_somebody_waits(limit_s=10)
             execute("SET LOCAL lock_timeout = '100ms'")
-            assert lock_balances(balance) > [0]
+            is_free()
         done.result()
 
 
@@ -92,7 +101,7 @@ def test_a_receipt_waits_for_its_turn_before_any_balance_is_locked(shop: UUID, c
     paid(chain, invoice(shop, payer_email=ANN), PRICE)
     mine = invoice(shop, payer_email=ANN)
     chain.pay_and_confirm(mine, PRICE)
-    waits_before_it_locks(Account(shop, MATURING, "USDT"), lambda: settlement.settle(CATALOGUE, mine.id))
+    waits_before_it_locks_a_balance(Account(shop, MATURING, "USDT"), lambda: settlement.settle(CATALOGUE, mine.id))
     assert written() == [("receipt", ANN)] * 2
 
 
@@ -104,7 +113,7 @@ def test_a_reversal_waits_for_the_turn_before_any_balance_is_locked(shop: UUID, 
     first, second = (deposit.id for deposit in deposits.of_owner(mine.id))
     reversals.reverse_of_invoice(CATALOGUE, first, mine.id)
     execute("UPDATE invoices SET payer_email = %s WHERE id = %s", (ANN, mine.id))
-    waits_before_it_locks(
+    waits_before_it_locks_a_balance(
         Account(shop, MATURING, "USDT"), lambda: reversals.reverse_of_invoice(CATALOGUE, second, mine.id)
     )
     assert (settled(mine).confirmed_units, written()) == (0, [])
@@ -119,7 +128,7 @@ def test_the_credit_of_a_stray_waits_for_the_turn_before_any_balance_is_locked(s
     accept(strayed("0xother"), "0xother")
     mine = strayed("0xstray")
     execute("UPDATE invoices SET payer_email = %s WHERE id = %s", (ANN, mine.id))
-    waits_before_it_locks(Account(shop, MATURING, "DAI"), lambda: accept(mine, "0xstray"))
+    waits_before_it_locks_a_balance(Account(shop, MATURING, "DAI"), lambda: accept(mine, "0xstray"))
     assert written() == []
 
 
@@ -127,8 +136,34 @@ def test_the_end_of_a_refund_waits_for_the_turn_before_any_balance_is_locked(sho
     mine = short(chain, shop)
     refund = sent(send_back(mine))
     execute("UPDATE invoices SET payer_email = %s WHERE id = %s", (ANN, mine.id))
-    waits_before_it_locks(Account(shop, PAYOUT_HELD, "USDT"), lambda: end(refund, "failed"))
+    waits_before_it_locks_a_balance(Account(shop, PAYOUT_HELD, "USDT"), lambda: end(refund, "failed"))
     assert written() == []
+
+
+def test_a_deposit_is_outvoted_after_the_turn_and_before_its_refund_is_locked(shop: UUID, chain: Chain) -> None:
+    """All who lock both lock them in this order: an end of the refund is one of them."""
+    mine = short(chain, shop)
+    refund = sent(send_back(mine))
+    (txid,) = column("SELECT txid FROM deposits")
+    chain.reorg(3)
+    chain.pay(mine, PRICE // 2, txid=txid)
+    execute("UPDATE invoices SET payer_email = %s WHERE id = %s", (ANN, mine.id))
+    execute(
+        "INSERT INTO deposit_quorums (deposit_id, round, network, reason, asked_at, attempts, next_attempt_at, problem)"
+        " SELECT id, round, network, 'amount', app_now(), 0, app_now(), '' FROM deposits"
+    )
+    (asked,) = deposits.of_owner(mine.id)
+
+    def outvote() -> None:
+        with transaction():
+            assert reversals.outvote(CATALOGUE, asked)
+
+    waits_before_it_locks(
+        outvote,
+        lambda: execute("SELECT 1 FROM payouts WHERE id = %s FOR UPDATE NOWAIT", (refund.id,)),
+        merchant_id=shop,
+    )
+    assert column("SELECT status FROM deposits") == ["reversed"]
 
 
 def test_a_receipt_is_written_in_the_commit_that_pays_the_invoice(shop: UUID, chain: Chain, rung: list[str]) -> None:

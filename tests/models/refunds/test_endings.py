@@ -13,9 +13,10 @@ from models.db import base
 from models.db.base import column, execute, one, rows, transaction
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
-from models.ledger import debts
+from models.ledger import debts, ledger
 from models.ledger.ledger import AVAILABLE, GATEWAY, MATURING, PAYOUT_HELD, ROUNDING, Account
 from models.outcomes import reversals
+from models.outcomes.endings import Ending
 from models.payouts.rows import PayoutRow
 from models.wallets import rows as wallets
 from models.wallets.rows import WalletRow
@@ -29,6 +30,7 @@ from tests.models.refunds.builders import (
     accept,
     end,
     payout_events,
+    refund,
     reread,
     send_back,
     sent,
@@ -409,6 +411,33 @@ def test_the_end_of_a_refund_locks_the_owner_before_the_refund(shop: UUID, chain
         ending.result()
 
     assert reread(refund).status == "failed"
+
+
+@pytest.mark.parametrize("ending", ["confirmed", "failed"])
+def test_the_end_of_a_refund_locks_the_debt_before_any_balance(shop: UUID, chain: Chain, ending: Ending) -> None:
+    """It credits what came meanwhile. The return of a payout locks debt and balances; the two would deadlock."""
+    execute("SET deadlock_timeout = '100ms'")
+    mine = paid(chain, invoice(shop))
+    fund(shop, 10 * USDT)
+    refunded_part = sent(refund(mine, USDT))
+    chain.pay_and_confirm(mine, USDT)
+
+    def finish() -> None:
+        try:
+            end(refunded_part, ending)
+        finally:
+            base.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction():
+            ledger.lock_debt(shop, "USDT")
+            ended = pool.submit(finish)
+            wait_until_somebody_waits()
+            execute("SET LOCAL lock_timeout = '100ms'")
+            assert ledger.lock_balances(Account(shop, PAYOUT_HELD, "USDT")) > [0]
+        ended.result()
+
+    assert (reread(refunded_part).status, settled(mine).status) == (ending, "paid_over")
 
 
 def blocked_wallet(chain: Chain, shop: UUID) -> WalletRow:
