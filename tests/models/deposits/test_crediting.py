@@ -18,6 +18,7 @@ from models.ledger import ledger
 from models.ledger.ledger import (
     AVAILABLE,
     CUSTODY,
+    EQUITY,
     FEES,
     GATEWAY,
     HOLD,
@@ -69,7 +70,7 @@ def reverse(deposit: Deposit, shop: UUID) -> None:
 
 
 def owe(shop: UUID, units: int) -> None:
-    book(Transfer(Account(shop, "debt", "USDT"), Account(GATEWAY, "lost", "USDT"), units))
+    book(Transfer(Account(shop, "debt", "USDT"), Account(GATEWAY, EQUITY, "USDT"), units))
 
 
 def gateway(kind: str) -> int:
@@ -129,7 +130,7 @@ def test_a_debt_above_the_credit_takes_the_whole_credit(deposit: Deposit, shop: 
 
 def test_a_credit_repays_only_the_debt_of_its_coin_and_merchant(deposit: Deposit, shop: UUID) -> None:
     other = merchant()
-    book(Transfer(Account(shop, "debt", "ETH"), Account(GATEWAY, "lost", "ETH"), 100))
+    book(Transfer(Account(shop, "debt", "ETH"), Account(GATEWAY, EQUITY, "ETH"), 100))
     owe(other, 100)
 
     credit(deposit, shop)
@@ -175,7 +176,7 @@ def test_the_reversal_of_a_matured_credit_takes_available_and_makes_a_debt_of_th
     credited = credit(deposit, shop)
     chain.mature()
     assert crediting.release_matured(ETHEREUM, limit=10) == 1
-    book(Transfer(Account(shop, AVAILABLE, "USDT"), Account(GATEWAY, "spent", "USDT"), spent))
+    book(Transfer(Account(shop, AVAILABLE, "USDT"), Account(GATEWAY, EQUITY, "USDT"), spent))
 
     reverse(credited, shop)
 

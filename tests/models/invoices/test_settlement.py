@@ -19,7 +19,7 @@ from models.invoices import rows as invoices
 from models.invoices import settlement, views
 from models.invoices.rows import InvoiceRow
 from models.invoices.shown import Shown
-from models.ledger.ledger import AVAILABLE, FEES, GATEWAY, MATURING, ROUNDING, SUSPENSE, Account, Transfer
+from models.ledger.ledger import AVAILABLE, EQUITY, FEES, GATEWAY, MATURING, ROUNDING, SUSPENSE, Account, Transfer
 from models.outcomes import reversals
 from tests.models.builders import CATALOGUE, SENDER, USDT, Chain, assert_sound, merchant, pass_time
 from tests.models.db.collisions import at_once
@@ -72,7 +72,7 @@ def fees() -> int:
 
 def spend(shop: UUID, units: int) -> None:
     """Take money from available, as a payout does."""
-    book(Transfer(Account(shop, AVAILABLE, "USDT"), Account(GATEWAY, "spent", "USDT"), units))
+    book(Transfer(Account(shop, AVAILABLE, "USDT"), Account(GATEWAY, EQUITY, "USDT"), units))
 
 
 # Paying in time ---------------------------------------------------------------------------------------------
