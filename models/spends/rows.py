@@ -14,6 +14,7 @@ from uuid import UUID
 from models.db.base import execute, is_true, rows, touched, value
 from models.db.clock import FUTURE_MAX_S
 from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
+from models.deposits.cursors import PASSED
 from models.spends import held_coins
 from models.spends import outputs as spend_outputs
 from models.spends.coins import Outpoint
@@ -113,7 +114,7 @@ class AttemptRow(Table, table="spend_attempts"):
     # True if the scan has passed that end. The signer asks for its fate all the same.
     is_over: bool = derived(
         "EXISTS (SELECT FROM chain_cursors c WHERE c.network = spend_attempts.network"
-        " AND (c.height > spend_attempts.expires_height OR c.block_time > spend_attempts.expires_at))"
+        f" AND (c.height > spend_attempts.expires_height OR {PASSED} > spend_attempts.expires_at))"
     )
     created_at: datetime = BY_DATABASE
     sent_at: datetime | None = BY_DATABASE

@@ -17,6 +17,7 @@ from core.catalogue.families import Claim
 from core.ids import uuid7
 from models.db.base import column, execute, is_true, rows, touched, value
 from models.db.table import BY_DATABASE, Big, Table, Units
+from models.deposits.cursors import PASSED
 from models.spends import held_coins, signing_stops
 from models.spends.coins import Outpoint
 from models.spends.rows import SpendRow
@@ -329,7 +330,7 @@ def is_void(departure: UnexplainedRow) -> bool:
         return _is_slot_used_otherwise(departure)
     return is_true(
         "SELECT 1 FROM chain_cursors c JOIN unexplained_departures d ON d.network = c.network"
-        " WHERE d.id = %s AND (c.height > d.expires_height OR c.block_time > d.expires_at)",
+        f" WHERE d.id = %s AND (c.height > d.expires_height OR {PASSED} > d.expires_at)",
         (departure.id,),
     )
 

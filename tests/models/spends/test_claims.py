@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any, Final
 
 import pytest
 import structlog
 
 from core.ids import uuid7
-from models.db.base import execute, transaction
+from models.db.base import app_now, execute, transaction
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import seen, signing_stops, tracking, unexplained
@@ -36,12 +37,12 @@ def logs() -> Iterator[list[Any]]:
         yield captured
 
 
-def uncounted(expires_height: int = WINDOW) -> SpendRow:
+def uncounted(expires_height: int | None = WINDOW, **columns: Any) -> SpendRow:
     new = SpendRow(
         id=uuid7(), network="ethereum", purpose="gas", sender=SENDER, contract="0xtoken", currency="USDT", decimals=6,
         token_units=5, slot=None,
     )  # fmt: skip
-    signed = attempt(new, expires_height=expires_height)
+    signed = attempt(new, expires_height=expires_height).but(**columns)
     with transaction():
         spends.insert(new, [OutputRow(spend_id=new.id, recipient="0xr", token_units=5)], signed)
     return read(new.id)
@@ -105,6 +106,26 @@ def test_a_confirmed_spend_that_expires_raises_an_alarm(logs: list[Any]) -> None
     assert (after.state, after.problem, after.outputs[0].problem) == ("confirmed", *[tracking.EXPIRED] * 2)
     assert after.settled_at is not None
     assert [entry["event"] for entry in logs] == ["spend.expired", "spend.ended_expired"]
+
+
+def test_a_block_dated_ahead_ends_no_window_before_its_time() -> None:
+    """A provider may show alone a block that is dated years ahead."""
+    chain, ends_at = Chain(), app_now() + timedelta(seconds=30)
+    row = uncounted(expires_height=None, expires_at=ends_at)
+    with transaction():
+        assert unexplained.note(a_departure(slot=None, expires_at=ends_at, block_height=None, block_hash=None))
+
+    def ended() -> tuple[bool, bool]:
+        departure = unexplained.find("ethereum", "0xlost")
+        assert departure is not None
+        return spends.are_all_over(row.id), unexplained.is_void(departure)
+
+    chain.mine(at=chain.time + timedelta(days=1))
+    assert ended() == (False, False)
+    wait()
+    assert ended() == (False, False), "no block was read since"
+    chain.mine()
+    assert ended() == (True, True)
 
 
 def test_a_counted_claim_is_dead_only_once_the_scan_shows_its_user() -> None:
