@@ -192,6 +192,12 @@ def pass_time(seconds: int) -> None:
     execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
 
 
+def begin_scans() -> None:
+    """Begin the scan of every network, so that it is offered; far behind, so that no invoice expires by it."""
+    for network in CATALOGUE.networks:
+        begin_scan(network)
+
+
 def begin_scan(network: str, *, height: int = 1, block_hash: str = "0x1", at: datetime | None = None) -> None:
     block = ChainBlock(
         network=network, height=height, hash=block_hash, parent_height=height - 1, parent_hash="0x0",
