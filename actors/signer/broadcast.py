@@ -21,7 +21,7 @@ from actors.signer.limits import FeeRisenError, LimitReachedError, NoRateError
 from actors.signer.refusals import OwnRefusalError
 from actors.signer.sign import SigningStoppedError
 from chains import registry
-from chains.base import ForeignKeyError, ProviderError
+from chains.base import ChainError, ForeignKeyError, ProviderError
 from chains.family import Reader
 from chains.keystore import KeystoreError
 from chains.net.budget import BudgetSpentError, budget
@@ -74,7 +74,7 @@ class _MayRepeatError(Exception):
 
 # Errors that keep back one payout or a whole batch, and are no failure of the step.
 REASONS: Final = (
-    SpendRefusedError, ProviderError, NoRateError, LimitReachedError, FeeRisenError, _MayRepeatError, _UnsoundError,
+    SpendRefusedError, ChainError, NoRateError, LimitReachedError, FeeRisenError, _MayRepeatError, _UnsoundError,
 )  # fmt: skip
 # Errors that may apply to a batch and not to its halves.
 SPLITTING: Final = (SpendRefusedError, InsufficientCoinError, CoinsTooSmallError)
