@@ -49,6 +49,7 @@ from models.payout_links import rows as payout_links
 from models.payouts import rows as payouts
 from models.queue.calls import Asker
 from models.rates.rates import store_network_fee
+from models.spends import outputs
 from models.spends import rows as spends
 from models.spends.outputs import OutputRow
 from models.spends.rows import AttemptRow, SpendRow
@@ -394,6 +395,7 @@ class MoneyMachine(RuleBasedStateMachine):
         spend = spends.of_payout(order.id)
         assert spend is not None
         with transaction():
+            assert all(outputs.end(each, ending) for each in spend.outputs)
             assert spends.finish(spend, ending, booked_fee_units=0)
             assert endings.end(CATALOGUE, order.id, ending, txid=f"0x{order.id.hex}") is not None
         self._end(order, has_left=path == "arrive")
