@@ -70,7 +70,7 @@ def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
     failures = 0
     for number, owner in enumerate(turn):
         # The trait has_hidden_transfers means that the family's reader is one.
-        probe = _Probe(ctx, network, cast("HiddenReader", chain), pair, owner)
+        probe = _Probe(ctx, network, cast("HiddenReader", chain), pair, owner, is_first=number == 0)
         try:
             probe.run(cursor)
         except BudgetSpentError as error:
@@ -89,9 +89,12 @@ def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
 class _Probe:
     """A comparison of one address's balance with its rows."""
 
-    def __init__(self, ctx: Context, network: Network, chain: HiddenReader, pair: Pair, owner: Owner) -> None:
+    def __init__(
+        self, ctx: Context, network: Network, chain: HiddenReader, pair: Pair, owner: Owner, *, is_first: bool
+    ) -> None:
+        """Compare an owner's address. is_first: no other was compared in this step."""
         self._ctx, self._network, self._chain, self._pair = ctx, network, chain, pair
-        self._address, self._owner = owner.address, owner
+        self._address, self._owner, self._is_first = owner.address, owner, is_first
 
     def run(self, cursor: Cursor) -> None:
         if addresses.is_in_motion(self._network.code, [self._address]):
@@ -185,7 +188,8 @@ class _Probe:
     def _traced(self, block: Block) -> Collection[Transfer]:
         """Return the transfers in a block's trace; empty if no provider could trace it for TRACE_PATIENCE_S."""
         try:
-            with part(seconds=self._ctx.settings.rpc_step_s * TRACE_SHARE):
+            # No later step leaves it more time than one that began with it.
+            with part(seconds=self._ctx.settings.rpc_step_s * TRACE_SHARE, is_rest_enough=self._is_first):
                 return self._chain.internal_transfers(block, self._address)
         except ProviderError as error:
             if not probes.is_older(block.time, seconds=TRACE_PATIENCE_S):
@@ -231,6 +235,9 @@ class _Probe:
                 return
             if self._deposited(block.height) != known:
                 # The scan or its second reading has recorded some of it meanwhile; the next step compares again.
+                return
+            if (probes.explained_height(self._network.code, self._address) or 0) >= block.height:
+                # Witnesses have dated its coin to a later block meanwhile.
                 return
             deposit = found_in(self._ctx, self._network, within, transfer, self._owner)
             probes.name_again(deposit)

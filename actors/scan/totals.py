@@ -140,7 +140,7 @@ def agree(network: Network, asked: Deposit, backing: Backing) -> bool:
         if probes.is_hidden(asked) and backing.height > asked.block_height:
             witnesses.date_later(asked, height=backing.height, block_hash=backing.block_hash)
             # Otherwise a probe would find its coin again in the blocks below.
-            probes.rise(network.code, asked.address, height=backing.height)
+            probes.rise(network.code, asked.address, kind=asked.owner_kind, height=backing.height)
         return True
 
 

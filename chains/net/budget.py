@@ -65,17 +65,20 @@ def budget(*, seconds: float, requests: int) -> Iterator[None]:
 
 
 @contextmanager
-def part(*, seconds: float) -> Iterator[None]:
+def part(*, seconds: float, is_rest_enough: bool = False) -> Iterator[None]:
     """Bound the questions inside the `with` block to a part of the step's time. Raises PartSpentError if it is spent.
 
-    Raises BudgetSpentError at once if the step has less time left.
+    Raises BudgetSpentError at once if the step has less time left, unless the rest of it is enough.
     """
     whole = _current.get()
     if whole is None:
         yield
         return
     check()
-    if whole.deadline - time.monotonic() < seconds:
+    left_s = whole.deadline - time.monotonic()
+    if is_rest_enough:
+        seconds = min(seconds, left_s)
+    elif left_s < seconds:
         raise BudgetSpentError("the step has too little time left")
     made = _Budget(seconds, whole.requests)
     made.slow_s = whole.slow_s

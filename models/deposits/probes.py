@@ -106,11 +106,12 @@ def note(network: str, address: str, *, kind: OwnerKind, height: int | None) -> 
     )
 
 
-def rise(network: str, address: str, *, height: int) -> None:
+def rise(network: str, address: str, *, kind: OwnerKind, height: int) -> None:
     """Take an address's balance for explained at least up to a height."""
     execute(
-        "UPDATE balance_probes SET height = GREATEST(height, %s) WHERE network = %s AND address = %s",
-        (height, network, address),
+        "INSERT INTO balance_probes AS b (network, address, owner_kind, height) VALUES (%s, %s, %s, %s)"
+        " ON CONFLICT (network, address) DO UPDATE SET height = GREATEST(b.height, EXCLUDED.height)",
+        (network, address, kind, height),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 from uuid import UUID
@@ -13,6 +14,7 @@ from structlog.testing import capture_logs
 from actors import context
 from actors.scan import balances
 from actors.scan import rewind as scan_rewind
+from chains.net import budget
 from chains.net.budget import BudgetSpentError
 from chains.registry import reader
 from models.db.base import execute, one, rows
@@ -641,6 +643,50 @@ def test_a_trace_that_takes_more_than_its_part_of_a_step_has_failed(
     world.probe()
     assert [row[0].split(":")[0] for row in world.deposits("ordinal")] == ["probe", "probe"]
     assert (others,) in world.deposits("owner_id")
+
+
+def test_after_a_long_preparation_the_first_trace_alone_takes_the_rest_of_a_step(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the time of its trace, and with it its patience, would never come. Another one begins the next step."""
+    first, _ = passed_on(world)
+    passed_on(world)
+    world.catch_up()
+    world.pass_time(balances.TRACE_PATIENCE_S + 1)
+    world.advance()
+    reread = balances._Probe._grown_in
+
+    def slow(probe: balances._Probe, cursor: Cursor) -> object:
+        whole = budget._current.get()
+        assert whole is not None
+        whole.deadline = time.monotonic() + 0.4 * whole.seconds
+        return reread(probe, cursor)
+
+    def too_long(*_args: object, **_fields: object) -> NoReturn:
+        raise BudgetSpentError("the step has taken long enough")
+
+    monkeypatch.setattr(balances._Probe, "_grown_in", slow)
+    monkeypatch.setattr("chains.evm.reader.EvmReader.internal_transfers", too_long)
+    world.probe()
+    assert world.deposits("owner_id", "txid") == [(first, "")]
+
+
+def test_coin_that_was_dated_later_while_its_address_was_probed_is_not_found_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed_on(world)
+    world.catch_up()
+    surplus = balances._Probe._surplus
+
+    def explained_meanwhile(probe: balances._Probe, height: int, block_hash: str) -> int:
+        units = surplus(probe, height, block_hash)
+        probes.rise("ethereum", probe._address, kind="invoice", height=world.cursor()[0])
+        return units
+
+    monkeypatch.setattr(balances._Probe, "_surplus", explained_meanwhile)
+    monkeypatch.setattr(balances._Probe, "_grown_in", lambda probe, _cursor: probe._chain.block(world.cursor()[0]))
+    world.probe()
+    assert world.deposits() == []
 
 
 def test_an_address_that_takes_whole_steps_starves_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

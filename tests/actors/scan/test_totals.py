@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from actors.scan import totals
+from actors.scan import rescan, totals
+from chains.base import Agreement, Total
+from chains.evm.reader import EvmReader
+from chains.net.budget import BudgetSpentError
 from models.db.base import execute, rows
 from models.deposits import probes
 from models.deposits.probes import Counted
@@ -373,6 +376,48 @@ def test_a_payment_found_while_its_coin_is_pending_as_hidden_replaces_that(start
     settle(world)
     assert statuses(world) == {"probe": "reversed", "native": "credited"}
     assert world.deposits("txid", "block_height")[1] == (txid, height)
+
+
+def test_a_payment_whose_sum_was_corrected_needs_witnesses_too(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hidden coin may have used the rest of its coin meanwhile."""
+    monkeypatch.setattr(rescan, "behind_blocks", lambda _network: 0)
+    world = start(3, QUORUM_USD="1000")
+    mine = world.coin_invoice()
+    world.pay(mine, ETHER, currency="ETH")
+    world.mine()
+    world.providers[0].lies["eth_getBlockByNumber"] = lambda truth, params: (
+        truth | {"transactions": [each | {"value": "0x1"} for each in truth["transactions"]]}
+        if truth and params[1] else truth
+    )  # fmt: skip
+    world.catch_up()
+    world.providers[0].lies.clear()
+    world.rescan()
+    world.witness()
+    assert rows("SELECT d.round, d.amount_units FROM deposits d JOIN deposit_quorums q USING (round)") == [(1, ETHER)]
+
+
+def test_a_slow_question_about_one_deposit_does_not_delay_the_others(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = start(3)
+    slow = world.coin_invoice()
+    world.pay_by_contract(slow, ETHER)
+    _, other = world.mine(), world.coin_invoice()
+    world.pay_by_contract(other, ETHER)
+    world.confirm_sent()
+    world.probe()
+    compared = EvmReader.coverage
+
+    def out_of_time(self: EvmReader, total: Total) -> Agreement:
+        if total.address == slow.address.lower():
+            raise BudgetSpentError("the step has taken long enough")
+        return compared(self, total)
+
+    monkeypatch.setattr(EvmReader, "coverage", out_of_time)
+    witness(world)
+    world.poll()
+    assert world.deposits("owner_id", "status") == [(slow.id, "pending"), (other.id, "credited")]
+    assert rows("SELECT attempts, problem <> '' FROM deposit_quorums WHERE agreed_at IS NULL") == [(1, True)]
 
 
 @pytest.mark.parametrize("is_passed_on", [False, True])

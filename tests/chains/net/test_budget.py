@@ -40,6 +40,11 @@ def test_a_step_without_the_time_for_a_part_is_over() -> None:
         pytest.fail("it was asked")
 
 
+def test_a_part_may_take_the_rest_of_its_step() -> None:
+    with budget.budget(seconds=1, requests=10), budget.part(seconds=2, is_rest_enough=True):
+        assert budget.take(5) <= 1
+
+
 def test_without_a_budget_a_part_bounds_nothing() -> None:
     with budget.part(seconds=0.01):
         assert budget.take(5) == 5

@@ -129,3 +129,10 @@ def test_each_deposit_without_a_transaction_has_a_name_of_its_own(chain: Chain) 
     names.append(probes.ordinal(deposit.network, deposit.address, 5))
     assert [name.removeprefix(f"probe:{deposit.address}:5") for name in names] == ["", ":1", ":2", ""]
     assert probes.ordinal(deposit.network, deposit.address, 51).endswith(":51")
+
+
+def test_a_balance_rises_at_an_address_that_was_never_noted_too(chain: Chain) -> None:
+    del chain
+    for height, explained in ((7, 7), (5, 7)):
+        probes.rise("ethereum", "0xaa", kind="wallet", height=height)
+        assert probes.explained_height("ethereum", "0xaa") == explained
