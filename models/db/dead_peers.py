@@ -113,7 +113,7 @@ class _Watch:
     def add(self, connection: WatchedConnection) -> None:
         with self._lock:
             self._connections.add(connection)
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._look, name="silence", daemon=True)
                 self._thread.start()
 
@@ -121,8 +121,13 @@ class _Watch:
         pause_s = TICK_S
         while True:
             time.sleep(pause_s)
-            with self._lock:
-                connections = list(self._connections)
+            try:
+                with self._lock:
+                    connections = list(self._connections)
+            except RuntimeError:
+                # Another thread has dropped a connection while the set was read; it is read again.
+                pause_s = TICK_S
+                continue
             now = time.monotonic()
             # A statement that begins after this look is overdue no sooner than GRACE_S later.
             pause_s = TICK_S if any(connection.asked_at is not None for connection in connections) else GRACE_S

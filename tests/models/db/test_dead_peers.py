@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -199,3 +200,33 @@ def test_connections_that_a_burst_left_behind_are_closed_without_a_later_use(mon
     while len(base._unused) > 1:
         assert time.monotonic() < until, "they stay open"
         time.sleep(0.05)
+
+
+def test_a_connection_that_is_dropped_during_a_look_does_not_end_the_watch() -> None:
+    """A set of weak references may change while it is read: without the watch, waits would never end again."""
+    is_cut = threading.Event()
+
+    class Overdue:
+        asked_at: float | None = 0.0
+
+        def is_silent(self, _now: float) -> bool:
+            return True
+
+        def cut(self) -> bool:
+            self.asked_at = None
+            is_cut.set()
+            return False
+
+    class Changing(set[Any]):
+        looks = 0
+
+        def __iter__(self) -> Iterator[Any]:
+            self.looks += 1
+            if self.looks == 1:
+                raise RuntimeError("Set changed size during iteration")
+            return super().__iter__()
+
+    watch = dead_peers._Watch()
+    watch._connections = Changing()  # type: ignore[assignment]
+    watch.add(Overdue())  # type: ignore[arg-type]
+    assert is_cut.wait(SOON_S)
