@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from typing import Any
 from unittest.mock import Mock
 
@@ -20,27 +19,12 @@ from chains.spending import SpendRefusedError
 from cli.output import CommandError
 from cli.session import failures_named
 from models.db.base import execute, rows, transaction
-from models.spends import signing_stops, unread_departures
+from models.spends import unread_departures
+from tests.actors.recovery.test_ticks import caught_up
 from tests.actors.signer.world import SpendWorld
 from tests.models.spends.departures import SENDER
 
 SPENT = BudgetSpentError("the step has asked enough\n")
-
-
-@pytest.fixture
-def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
-    made = SpendWorld(database, monkeypatch)
-    yield made
-    made.close()
-
-
-def stop(world: SpendWorld) -> str:
-    """Stop the network whose scan has caught up since; return its code."""
-    code = world.network.code
-    with transaction():
-        signing_stops.stop(code, reason="a test", sender=world.hot)
-    signing_stops.note_caught_up(code)
-    return code
 
 
 def events(logs: list[Any]) -> list[str]:
@@ -95,13 +79,13 @@ def test_whom_a_token_refuses_is_asked_again_by_the_next_step(
 def test_a_tick_ends_with_its_step(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resume, "_lift", Mock(side_effect=SPENT))
     with capture_logs() as logs:
-        resume.resume_signing(stop(world))
+        resume.resume_signing(caught_up(world))
     assert events(logs) == ["network_tick.provider_failed"]
 
 
 def test_a_search_for_a_departure_rests_and_blames_no_node(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(missing, "_rests_until", {})
-    stop(world)
+    caught_up(world)
     chain = Mock()
     chain.used_counters.side_effect = SPENT
     with capture_logs() as logs:

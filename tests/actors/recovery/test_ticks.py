@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from unittest.mock import Mock
 
 import pytest
@@ -13,13 +12,6 @@ from actors.signer import rollback
 from models.db.base import execute, rows, transaction
 from models.spends import signing_stops
 from tests.actors.signer.world import SpendWorld
-
-
-@pytest.fixture
-def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
-    made = SpendWorld(database, monkeypatch)
-    yield made
-    made.close()
 
 
 def caught_up(world: SpendWorld) -> str:

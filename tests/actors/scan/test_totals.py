@@ -56,6 +56,16 @@ def invent_traces(world: World, of: InvoiceRow, txid: str, count: int, *, at: in
     )
 
 
+def pay_unseen(world: World, of: InvoiceRow) -> tuple[str, int]:
+    """Pay one ether in a block whose transactions the first provider hides; return the transaction and the block."""
+    world.providers[0].cut_transactions()
+    world.decoy()
+    txid = world.pay(of, ETHER, currency="ETH")
+    height = world.mine()
+    world.mine()
+    return txid, height
+
+
 def settle(world: World, *, rounds: int = 3) -> None:
     """Probe, ask witnesses and credit, several times."""
     for _ in range(rounds):
@@ -128,11 +138,7 @@ def test_coin_of_a_payment_that_was_recorded_from_the_balance_is_not_free(start:
     """No provider shows that payment in the block from which its coin was recorded."""
     world = start(3)
     mine = world.coin_invoice(2 * ETHER)
-    world.providers[0].cut_transactions()
-    world.decoy()
-    world.pay(mine, ETHER, currency="ETH")
-    height = world.mine()
-    world.mine()
+    _, height = pay_unseen(world, mine)
     inflate(world, mine, lambda at: -ETHER if at == height else 0)
     world.catch_up()
     world.probe()
@@ -338,11 +344,7 @@ def test_a_small_part_under_an_invented_trace_does_not_keep_the_whole_payment_ou
     """The liar hides a payment and shows a part of its coin, which is credited; the rest of the coin is too."""
     world = start(3)
     mine = world.coin_invoice()
-    world.providers[0].cut_transactions()
-    world.decoy()
-    txid = world.pay(mine, ETHER, currency="ETH")
-    height = world.mine()
-    world.mine()
+    txid, height = pay_unseen(world, mine)
     inflate(world, mine, lambda at: (1 if at > height else 0) - ETHER)
     invent_traces(world, mine, txid, 1, at=height + 1, units=1)
     world.catch_up()
@@ -361,11 +363,7 @@ def test_a_small_part_under_an_invented_trace_does_not_keep_the_whole_payment_ou
 def test_a_payment_found_while_its_coin_is_pending_as_hidden_replaces_that(start: Start) -> None:
     world = start(3)
     mine = world.coin_invoice()
-    world.providers[0].cut_transactions()
-    world.decoy()
-    txid = world.pay(mine, ETHER, currency="ETH")
-    height = world.mine()
-    world.mine()
+    txid, height = pay_unseen(world, mine)
     inflate(world, mine, lambda at: -ETHER if at == height else 0)
     mute(world)
     world.catch_up()
@@ -440,11 +438,7 @@ def test_a_payment_that_was_hidden_first_shares_the_balance_with_invented_traces
     """The liar hides a plain payment, shows its coin a block later under an invented trace, and that is credited."""
     world = start()
     mine = world.coin_invoice()
-    world.providers[0].cut_transactions()
-    world.decoy()
-    txid = world.pay(mine, ETHER, currency="ETH")
-    height = world.mine()
-    world.mine()
+    txid, height = pay_unseen(world, mine)
     inflate(world, mine, lambda at: -ETHER if at == height else 0)
     invent_traces(world, mine, txid, 1, at=height + 1)
     world.catch_up()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
@@ -17,13 +16,6 @@ from tests.models.builders import USDT
 
 KEY = "pk_" + "a" * 24
 APPROVER = "pk_" + "b" * 24
-
-
-@pytest.fixture
-def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
-    made = SpendWorld(database, monkeypatch)
-    yield made
-    made.close()
 
 
 def revoke(key: str | None = None) -> None:

@@ -6,7 +6,7 @@ import hashlib
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from chains.family import DEPOSITS, HOT
+from chains.family import place_of
 from chains.spending import KeyRef
 from tests.chains.toy.chain import address_of
 
@@ -37,7 +37,7 @@ class ToyKeyring:
         return self._key(key).public_key().public_bytes_raw()
 
     def _key(self, key: KeyRef) -> Ed25519PrivateKey:
-        place = (HOT, 0) if key.ordinal is None else (DEPOSITS, key.ordinal)
+        place = place_of(key)
         if self._deriver.address(*place) != key.address:
             raise ValueError(f"this wallet has no such key of {key.address}")
         return self._deriver.key(*place)
