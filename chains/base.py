@@ -4,10 +4,10 @@ Heights, hashes and amounts are the chain's own: amounts count the network's tok
 form of core.addresses.addresses. An unknown value is an error or None, never a zero.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
 from core.catalogue.catalogue import Pair
 
@@ -245,6 +245,11 @@ class Agreement:
     same: int
     other: int
     problem: str = ""
+
+    @classmethod
+    def of(cls, answers: Sequence[object], *, problem: str = "") -> Self:
+        """Count answers of yes and no; others are left out."""
+        return cls(same=answers.count(True), other=answers.count(False), problem=problem)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

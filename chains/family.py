@@ -46,7 +46,10 @@ from core.catalogue.catalogue import Network, Pair
 
 
 class Reader(Protocol):
-    """Reads one network. Every method may raise ProviderError, is bounded in time and safe to call from threads."""
+    """Reads one network. Every method may raise ProviderError, and BudgetSpentError inside a budget.
+
+    Each is bounded in time and safe to call from threads.
+    """
 
     @property
     def providers(self) -> int:
@@ -54,7 +57,7 @@ class Reader(Protocol):
         ...
 
     def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
-        """Limit the requests and the seconds of a `with` block; past the limit every call raises ProviderError."""
+        """Limit the requests and the seconds of a `with` block; past the limit every call raises BudgetSpentError."""
         ...
 
     def identify(self) -> Sequence[str | ProviderError]:
@@ -210,6 +213,11 @@ class CounterReader(DepartureReader, Protocol):
 # BIP-44 accounts. Deposit addresses and the hot wallet have separate ones, so that they never share an address.
 DEPOSITS: Final = 0
 HOT: Final = 1
+
+
+def place_of(key: KeyRef) -> tuple[int, int]:
+    """Return the account and the index of a key."""
+    return (HOT, 0) if key.ordinal is None else (DEPOSITS, key.ordinal)
 
 
 class Keyring(Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from chains.family import DEPOSITS, HOT, Keyring
+from chains.family import DEPOSITS, HOT, Keyring, place_of
 from chains.spending import KeyRef
 
 HASH_BYTES: Final = 32
@@ -70,13 +70,13 @@ class _Keyring:
             raise ValueError("a key signs a hash of 32 bytes")
         # Refuses an address that is not the key's.
         self.public(key)
-        account, index = _place(key)
+        account, index = place_of(key)
         node = self._root.derive(self._scheme.path.format(account=account)).child(index)
         return self._scheme.sign(message, bytes(node.key.secret))
 
     def public(self, key: KeyRef) -> bytes:
         """Return a public key, compressed. Raises ValueError if the address is not that key's."""
-        account, index = _place(key)
+        account, index = place_of(key)
         public = _public(self._nodes[account], index)
         if self._scheme.address(public) != key.address:
             raise ValueError(f"this wallet has no such key of {key.address}")
@@ -88,11 +88,6 @@ def point(public: bytes) -> bytes:
     from embit.util import secp256k1  # noqa: PLC0415
 
     return bytes(secp256k1.ec_pubkey_serialize(secp256k1.ec_pubkey_parse(public), secp256k1.EC_UNCOMPRESSED))[1:]
-
-
-def _place(key: KeyRef) -> tuple[int, int]:
-    """Return the account and the index of a key."""
-    return (HOT, 0) if key.ordinal is None else (DEPOSITS, key.ordinal)
 
 
 def _public(node: Any, index: int) -> bytes:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from chains.family import DEPOSITS, HOT, Keyring
+from chains.family import DEPOSITS, HOT, Keyring, place_of
 from chains.spending import KeyRef
 
 CURVE: Final = b"ed25519 seed"
@@ -109,7 +109,7 @@ class _Keyring:
         return self._node(key).public()
 
     def _node(self, key: KeyRef) -> Node:
-        account, index = (HOT, 0) if key.ordinal is None else (DEPOSITS, key.ordinal)
+        account, index = place_of(key)
         node = self._accounts[account].child(index)
         if self._scheme.address(node.public()) != key.address:
             raise ValueError(f"this wallet has no such key of {key.address}")

@@ -92,8 +92,7 @@ def _judged(
     if is_firm(answer):
         is_ended = repeat_on_deadlock(totals.agree, network, asked, backing)
     else:
-        is_ended = repeat_on_deadlock(totals.take_back, ctx.catalogue, network, asked, backing)
-        _log_denied(asked, is_ended=is_ended)
+        is_ended = _take_back(ctx, network, asked, backing)
     if is_ended:
         return {(asked.owner_kind, asked.owner_id)}
     witnesses.put_off(asked, "its block or the deposits of its address have changed meanwhile")
@@ -111,16 +110,17 @@ def _unlisted(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> 
     shown = recorded(ctx.catalogue, asked, units=asked.amount_units)
     if not is_denied(cast("HiddenReader", chain).listing(shown)):
         return set()
-    is_ended = repeat_on_deadlock(totals.take_back, ctx.catalogue, network, asked, Backing.own(asked))
-    _log_denied(asked, is_ended=is_ended)
+    is_ended = _take_back(ctx, network, asked, Backing.own(asked))
     return {(asked.owner_kind, asked.owner_id)} if is_ended else set()
 
 
-def _log_denied(asked: Deposit, *, is_ended: bool) -> None:
+def _take_back(ctx: Context, network: Network, asked: Deposit, backing: Backing) -> bool:
+    is_ended = repeat_on_deadlock(totals.take_back, ctx.catalogue, network, asked, backing)
     if is_ended:
         log.error(
             "deposit.denied", network=asked.network, txid=asked.txid, ordinal=asked.ordinal, units=asked.amount_units
         )
+    return is_ended
 
 
 def _is_deep(network: Network, chain: Reader, asked: Deposit, height: int) -> bool:

@@ -79,7 +79,7 @@ class NodesReader(ABC, Generic[C]):
     def _opinion(self, question: Callable[[C], bool]) -> Agreement:
         answers = self._providers.everyone(question, kind=self._witness_kind, decides=majority())
         problem = next((str(answer) for answer in answers if isinstance(answer, ProviderError)), "")
-        return Agreement(same=answers.count(True), other=answers.count(False), problem=problem)
+        return Agreement.of(answers, problem=problem)
 
     def agreement(self, height: int, block_hash: str) -> Agreement:
         """Count the providers that have this block at its height, without stuck ones. A minority is paused."""

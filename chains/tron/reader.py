@@ -101,7 +101,7 @@ class TronReader(NodesReader[RestNode]):
         """Count the providers whose block has each transaction; see chains.family."""
         answers = self._providers.everyone(lambda node: departures.listed(node, block), kind=Kind.BLOCKS)
         blocks = [answer for answer in answers if not isinstance(answer, ProviderError)]
-        return {txid: _voices([txid in listed for listed in blocks]) for txid in txids}
+        return {txid: Agreement.of([txid in listed for listed in blocks]) for txid in txids}
 
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
         """Return balances after the newest irreversible block; nodes keep none of other blocks."""
@@ -141,10 +141,6 @@ class TronReader(NodesReader[RestNode]):
             == (recorded.txid, recorded.ordinal, recorded.currency, recorded.units, recorded.recipient)
             for each in read.transfers
         )
-
-
-def _voices(answers: Sequence[bool]) -> Agreement:
-    return Agreement(same=answers.count(True), other=answers.count(False))
 
 
 def _snapshot(node: RestNode, places: Sequence[Place]) -> Snapshot:

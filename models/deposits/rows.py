@@ -136,7 +136,6 @@ class ChainBlock(Table, table="chain_blocks"):
     network: str
     height: Big
     hash: str
-    # None: the height below.
     parent_height: Big
     parent_hash: str
     block_time: datetime

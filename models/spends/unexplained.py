@@ -25,7 +25,8 @@ from models.spends.rows import SpendRow
 Status = Literal["unread", "unexplained", "adopted", "written_off", "dismissed"]
 SETTLED_PER_STEP: Final = 200
 
-IS_OPEN: Final = "status IN ('unread', 'unexplained')"
+OPEN: Final[tuple[Status, ...]] = ("unread", "unexplained")
+IS_OPEN: Final = f"status IN {OPEN}"
 """Of departures that are not settled; some of the unread ones were read in a block that a reorg took."""
 WAITS_UNREAD: Final = (
     "d.status = 'unread' AND d.block_height IS NOT NULL AND NOT EXISTS (SELECT FROM spend_attempts a"
@@ -109,7 +110,7 @@ class UnexplainedRow(Table, table="unexplained_departures d"):
     @property
     def is_open(self) -> bool:
         """Return True if it is not settled."""
-        return self.status in {"unread", "unexplained"}
+        return self.status in OPEN
 
     @property
     def parts(self) -> tuple[Part, ...]:
