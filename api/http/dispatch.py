@@ -33,7 +33,6 @@ from core.errors import (
     MerchantWrongKeyKind,
     PayNotFound,
 )
-from core.http.encoding import GZIP, Packed, takes_gzip
 from core.http.requests import read_request
 from core.ids import is_uuid, uuid7
 from models.db.base import StoreUnavailableError
@@ -224,17 +223,8 @@ class Operation:
 
     def _send(self, req: Request, resp: Response, reply: Reply) -> None:
         resp.set_headers(reply.headers)
-        body = reply.body if reply.packed is None else _choose(req, resp, reply.packed)
+        body = reply.body if reply.packed is None else http_cache.choose(req, resp, reply.packed)
         if self._endpoint.cached and http_cache.is_known(req, resp, body):
             return
         resp.content_type = reply.content_type
         resp.data = body
-
-
-def _choose(req: Request, resp: Response, packed: Packed) -> bytes:
-    """Return the form that the caller accepts. Each form has its own ETag; Vary names the choice to caches."""
-    resp.set_header("Vary", "Accept-Encoding")
-    if not takes_gzip(req.env.get("HTTP_ACCEPT_ENCODING", "")):
-        return packed.plain
-    resp.set_header("Content-Encoding", GZIP)
-    return packed.gzipped

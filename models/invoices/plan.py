@@ -202,7 +202,7 @@ def _agnostic(body: CreatePayment, merchant_id: UUID, price: Price, terms: Terms
         url_success=body.url_success or "",
         additional_data=body.additional_data or "",
         payer_email=body.payer_email or "",
-        theme=body.theme or "light",
+        theme=body.theme or "",
         is_payment_multiple=bool(body.is_payment_multiple),
         link_id=link_id,
     )

@@ -9,9 +9,9 @@
   const POLL_FINAL_MS = 15000;
   const POLL_FINAL_HIDDEN_MS = 60000;
   const POLL_MAX_MS = 60000;
-  const REDIRECT_MS = 5000;
+  const REDIRECT_S = 5;
   const STALE_AFTER = 2;
-  const SHOWN_DATA = ["stage", "tone", "expires", "final"];
+  const SHOWN_DATA = ["stage", "tone", "expires", "rateExpires", "final"];
   const page = document.getElementById("payment");
   const byId = (id) => document.getElementById(id);
   const api = `/v1/pay/${encodeURIComponent(page.dataset.id)}`;
@@ -46,23 +46,54 @@
     }
     const wasDone = isDone();
     const focused = document.activeElement ? document.activeElement.id : "";
+    const opened = Array.from(document.querySelectorAll("#body details[open]"), (element) => element.id);
+    const asked = toPay(document);
+    const askedUntil = page.dataset.rateExpires;
+    const stageBefore = page.dataset.stage;
     SHOWN_DATA.forEach((name) => { page.dataset[name] = next.dataset[name]; });
     swap("lines", fresh);
     swap("body", fresh);
     ["heading", "progress-text"].forEach((id) => setText(id, fresh.getElementById(id).textContent));
-    ["progress", "progress-text", "countdown", "success"].forEach((id) => {
+    ["progress", "progress-text", "countdown", "rate-time", "onward"].forEach((id) => {
       const element = fresh.getElementById(id);
       if (element) show(id, !element.hidden);
     });
     byId("progress").max = fresh.getElementById("progress").max;
     byId("progress").value = fresh.getElementById("progress").value;
+    opened.forEach((id) => { if (byId(id)) byId(id).open = true; });
+    // A new quote begins where the old one ended; a payment in part changes the amount as well, and says so itself.
+    const isRequoted = asked && page.dataset.stage === stageBefore && askedUntil !== page.dataset.rateExpires;
+    if (isRequoted && asked !== toPay(document)) show("changed", true);
+    if (page.dataset.stage !== stageBefore) show("changed", false);
     enable();
     countDown();
-    // Whoever goes by keyboard stays where he was.
-    if (focused && byId(focused)) byId(focused).focus();
-    if (isDone() && !wasDone && /^https?:\/\//i.test(page.dataset.success)) {
-      window.setTimeout(() => window.location.assign(page.dataset.success), REDIRECT_MS);
-    }
+    // A reader who goes by keyboard stays where he was, or begins at the new heading.
+    if (focused) (byId(focused) || byId("heading")).focus();
+    if (isDone() && !wasDone && /^https?:\/\//i.test(page.dataset.success)) leave();
+  }
+
+  const toPay = (shownPage) => {
+    const amount = shownPage.getElementById("amount");
+    return amount ? amount.textContent : "";
+  };
+
+  // Goes on to the shop, announced, unless the buyer stays.
+  function leave() {
+    let left = REDIRECT_S;
+    const timerOfLeaving = window.setInterval(() => {
+      left -= 1;
+      setText("leaving-s", String(left));
+      if (left > 0) return;
+      window.clearInterval(timerOfLeaving);
+      window.location.assign(page.dataset.success);
+    }, 1000);
+    setText("leaving-s", String(left));
+    show("leaving", true);
+    byId("stay").addEventListener("click", () => {
+      window.clearInterval(timerOfLeaving);
+      show("leaving", false);
+      byId("success").focus();
+    }, { once: true });
   }
 
   // Puts the server's children in place of ours where they differ.
@@ -127,14 +158,23 @@
     setText("stale", `The gateway does not answer right now. What you see is of ${at}; it is asked again by itself.`);
   }
 
-  function countDown() {
-    const expiresAt = Number(page.dataset.expires);
-    const seconds = Math.max(0, Math.ceil(expiresAt - (performance.now() + clockOffsetMs) / 1000));
+  const timeOf = (unix) => new Date(unix * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+
+  // Writes the time left until a moment as 1:02:03 or 02:03.
+  function timeLeft(unix) {
+    const seconds = Math.max(0, Math.ceil(unix - (performance.now() + clockOffsetMs) / 1000));
     const two = (number) => String(number).padStart(2, "0");
     const hours = Math.floor(seconds / 3600);
-    const clock = `${hours ? `${hours}:` : ""}${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
-    setText("expiry", new Date(expiresAt * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }));
-    setText("remaining", ` · ${clock} left`);
+    return `${hours ? `${hours}:` : ""}${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
+  }
+
+  function countDown() {
+    const expiresAt = Number(page.dataset.expires);
+    const rateExpiresAt = Number(page.dataset.rateExpires);
+    setText("expiry", timeOf(expiresAt));
+    setText("remaining", ` · ${timeLeft(expiresAt)} left`);
+    setText("rate-expiry", timeOf(rateExpiresAt));
+    setText("rate-left", ` · ${timeLeft(rateExpiresAt)} left`);
   }
 
   async function choose(button) {
@@ -169,16 +209,17 @@
       await navigator.clipboard.writeText(text);
       button.textContent = "Copied";
     } catch {
-      button.textContent = "Select it and copy by hand";
+      button.textContent = "Copy by hand";
     }
-    window.setTimeout(() => { button.textContent = label; }, 2000);
+    setText("copied", button.textContent);
+    window.setTimeout(() => { button.textContent = label; setText("copied", ""); }, 2000);
   }
 
   // What only works with this script is shown by it.
   function enable() {
     document.querySelectorAll("[data-currency]").forEach((button) => { button.disabled = false; });
     document.querySelectorAll("[data-copy]").forEach((button) => { button.hidden = false; });
-    show("remaining", true);
+    ["remaining", "rate-left"].forEach((id) => show(id, true));
   }
 
   page.addEventListener("click", (event) => {

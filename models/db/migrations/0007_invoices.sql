@@ -39,7 +39,8 @@ CREATE TABLE invoices (
     url_success text NOT NULL DEFAULT '',
     additional_data text NOT NULL DEFAULT '',
     payer_email text NOT NULL DEFAULT '',
-    theme text NOT NULL DEFAULT 'light' CHECK (theme IN ('dark', 'light')),
+    -- '': as the reader's device says.
+    theme text NOT NULL DEFAULT '' CHECK (theme IN ('', 'dark', 'light')),
     is_payment_multiple boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL,
     updated_at timestamptz NOT NULL,

@@ -11,7 +11,7 @@ from core.http.encoding import pack, takes_gzip
 from tests.api.conftest import Client
 
 
-@pytest.mark.parametrize("path", ["/v1/currencies", "/openapi.json", "/static/pay.css", "/static/pay.js"])
+@pytest.mark.parametrize("path", ["/v1/currencies", "/openapi.json", "/static/pages.css", "/static/pay.js"])
 def test_an_answer_that_is_known_is_not_sent_again(client: Client, path: str) -> None:
     first = client.simulate_get(path)
     etag = first.headers["etag"]

@@ -247,7 +247,7 @@ def test_the_page_past_the_limit_is_a_page_for_a_browser_and_the_shape_for_a_pro
         ("GET", "//v1/payment", 404),
         ("GET", "/v1/payment", 405),
         ("OPTIONS", "/v1/currencies", 204),
-        ("GET", "/static/pay.css", 200),
+        ("GET", "/static/pages.css", 200),
     ],
 )
 def test_anonymous_requests_of_every_kind_are_limited_by_source(

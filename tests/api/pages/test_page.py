@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import html
 import re
 import uuid
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from core.catalogue.catalogue import load_catalogue
 from core.errors import PayNotFound
 from core.texts.qr import qr_data_uri
 from models.db import base
@@ -39,7 +41,7 @@ def test_a_buyer_without_scripts_reads_all_that_is_needed_to_pay(client: Client)
     assert '<span id="amount">125</span>' in text
     assert '<span id="coin">USDT</span>' in text
     assert "Ethereum" in text
-    assert f">{ADDRESS}</code>" in text
+    assert f"<b>{ADDRESS[:6]}</b>{ADDRESS[6:-6]}<b>{ADDRESS[-6:]}</b></code>" in text
     assert "order-1" in text
     assert "Waiting for your payment" in text
     assert "13:00 UTC" in text
@@ -221,7 +223,7 @@ def test_each_stage_has_its_words(
     text = stage(client, columns, *deposits)
 
     assert f'data-stage="{name}"' in text
-    assert f'<h1 id="heading">{heading}</h1>' in text
+    assert f'<h1 id="heading" tabindex="-1">{heading}</h1>' in text
     assert sentence in words(text)
     # A buyer who has nothing (more) to send sees no address.
     is_inviting = name in INVITING or (name == "wrong_coin" and "status" not in columns)
@@ -370,7 +372,7 @@ def test_the_browser_may_run_only_the_gateways_files(client: Client) -> None:
 def test_everything_the_page_loads_is_served(client: Client) -> None:
     links = re.findall(r'(?:href|src)="(/static/[^"]+)"', page(client))
 
-    assert {Path(link.split("?")[0]).name for link in links} == {"icon.svg", "pay.css", "pay.js"}
+    assert {Path(link.split("?")[0]).name for link in links} == {"icon.svg", "pages.css", "pay.js"}
     for link in links:
         path, _, query = link.partition("?")
         answer = client.simulate_get(path, query_string=query)
@@ -386,7 +388,9 @@ def test_nothing_else_is_served(client: Client, name: str) -> None:
 
 def test_the_invoice_chooses_the_theme(client: Client) -> None:
     assert 'data-theme="dark"' in page(client, theme="dark")
-    assert 'data-theme="light"' in page(client)
+    assert 'data-theme="light"' in page(client, theme="light")
+    # Without a choice the reader's device decides.
+    assert 'data-theme="light dark"' in page(client)
 
 
 def test_a_page_that_cannot_be_shown_is_still_a_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -456,3 +460,49 @@ def test_the_api_answers_in_json_whatever_is_accepted(client: Client, path: str)
 
     assert answer.headers["content-type"] == "application/json"
     assert set(answer.json) == {"error"}
+
+
+def test_the_shop_and_the_rate_are_named(client: Client) -> None:
+    text = page(client)
+    assert '<bdi id="shop">Shop</bdi>' in text
+    assert '<dd id="rate">1 USDT = 1.00400 USD</dd>' in text
+    assert '<span id="price">125.50 USD</span>' in text
+
+
+def test_a_wallet_link_asks_for_what_remains_and_a_tokens_link_is_no_code(client: Client) -> None:
+    merchant_id = add_merchant()
+    invoice_id = add_invoice(merchant_id, **OPEN, detected_units=5 * UNIT)
+    add_deposit(merchant_id, invoice_id, amount_units=5 * UNIT, **CONFIRMED)
+    text = html.unescape(client.simulate_get(f"/pay/{invoice_id}").text)
+    chain = load_catalogue("development").networks["ethereum"].chain_identity
+    assert f"@{chain}/transfer?address={ADDRESS}&uint256=120000000" in text
+    assert 'id="amount-qr"' not in text
+
+    coin = {"pay_currency": "ETH", "payer_units": 5 * 10**16}
+    text = html.unescape(page(client, **coin))
+    link = re.findall(r'id="wallet-link" class="button wide" href="([^"]+)"', text)[0]
+    assert link.startswith(f"ethereum:{ADDRESS}@")
+    assert link.endswith("?value=50000000000000000")
+    assert re.findall(r'<img id="amount-qr" class="second" src="([^"]+)"', text)[0] == qr_data_uri(link)
+
+
+def test_pages_and_files_are_compressed_for_those_who_accept_it(client: Client) -> None:
+    path = f"/pay/{add_invoice(add_merchant(), **OPEN)}"
+    plain = client.simulate_get(path)
+    packed = client.simulate_get(path, headers={"Accept-Encoding": "gzip"})
+
+    assert "Content-Encoding" not in plain.headers
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert plain.headers["Vary"] == packed.headers["Vary"] == "Accept-Encoding"
+    assert gzip.decompress(packed.content).decode() == plain.text
+    assert len(packed.content) * 2 < len(plain.content)
+    # A reader may ask with the one form's validator for the other.
+    assert plain.headers["ETag"] == packed.headers["ETag"]
+    for headers in ({}, {"Accept-Encoding": "gzip"}):
+        known = client.simulate_get(path, headers=headers | {"If-None-Match": plain.headers["ETag"]})
+        assert known.status_code == 304
+        assert known.content == b""
+    static = re.findall(r'href="(/static/pages.css[^"]+)"', plain.text)[0]
+    answer = client.simulate_get(static, headers={"Accept-Encoding": "gzip"})
+    assert answer.headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(answer.content) == client.simulate_get(static).content

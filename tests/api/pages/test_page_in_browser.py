@@ -294,3 +294,71 @@ def test_a_script_in_an_order_id_is_a_text(page: Page, site: str) -> None:
 
     assert script in page.inner_text("header")
     assert page.title() == "Pay 125.50 USD"
+
+
+def test_all_that_is_needed_to_pay_is_in_view_on_a_small_phone(page: Page, site: str) -> None:
+    page.set_viewport_size({"width": 360, "height": 640})
+    page.goto(f"{site}/pay/{add_invoice(add_merchant(), expires_at='2100-01-01', order_id='order-2041')}")
+
+    for place in ("#shop", "#amount", "#copy-amount", "#qr", "#address", "#copy-address"):
+        box = page.locator(place).bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 640, place
+    for place in ("#copy-amount", "#copy-address"):
+        box = page.locator(place).bounding_box()
+        assert box is not None
+        assert box["height"] >= 44, place
+    sizes = "[...document.querySelectorAll('body *')].map((each) => parseFloat(getComputedStyle(each).fontSize))"
+    assert page.evaluate(f"Math.max(...{sizes})") == page.evaluate(
+        "parseFloat(getComputedStyle(document.querySelector('#amount')).fontSize)"
+    )
+
+
+def test_a_new_quote_is_announced_and_a_part_payment_is_no_new_quote(page: Page, site: str) -> None:
+    invoice_id = add_invoice(add_merchant(), expires_at="2100-01-01")
+    page.goto(f"{site}/pay/{invoice_id}")
+    page.click("#wallet summary")
+    base.execute(
+        "UPDATE invoices SET payer_units = %s, rate_expires_at = '2099-12-01' WHERE id = %s", (130 * UNIT, invoice_id)
+    )
+
+    page.wait_for_selector("text=The exchange rate has changed")
+    assert page.inner_text("#amount") == "130"
+    assert page.is_visible("#wallet-link"), "what the reader opened stays open"
+    assert page.is_visible("#rate-left")
+    pay(invoice_id, 30)
+    page.wait_for_selector("text=30 USDT of 130 USDT arrived.")
+    assert not page.is_visible("#changed")
+    assert page.inner_text("#amount") == "100"
+
+
+def test_a_paid_buyer_may_stay(page: Page, site: str) -> None:
+    target = f"{site}/pay/{uuid.uuid4()}"
+    invoice_id = add_invoice(add_merchant(), expires_at="2100-01-01", url_success=target)
+    page.clock.install()
+    page.goto(f"{site}/pay/{invoice_id}")
+    page.wait_for_load_state("networkidle")
+    base.execute("UPDATE invoices SET status = 'paid', is_final = true WHERE id = %s", (invoice_id,))
+    page.clock.run_for(3_100)
+    page.wait_for_selector("#leaving")
+    page.clock.run_for(1_100)
+    assert page.inner_text("#leaving-s") == "4"
+
+    page.click("#stay")
+    page.clock.run_for(10_000)
+    assert not page.is_visible("#leaving")
+    assert page.url.endswith(str(invoice_id))
+
+
+@pytest.mark.parametrize(
+    ("theme", "device", "dark"), [("", "dark", True), ("light", "dark", False), ("dark", "light", True)]
+)
+def test_the_merchant_or_else_the_device_chooses_the_theme(
+    browser: Browser, site: str, theme: str, device: Any, dark: bool
+) -> None:
+    invoice_id = add_invoice(add_merchant(), expires_at="2100-01-01", theme=theme)
+    opened = browser.new_page(color_scheme=device)
+    opened.goto(f"{site}/pay/{invoice_id}")
+    ground = opened.evaluate("getComputedStyle(document.body).backgroundColor")
+    opened.close()
+    assert (ground == "rgb(17, 23, 29)") is dark

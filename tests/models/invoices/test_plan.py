@@ -60,7 +60,7 @@ def test_an_invoice_with_a_coin_has_its_quote() -> None:
     assert (new.fee_ppm, new.fee_fixed_usd_cents, new.fee_fixed_units) == (15_000, 30, 3 * USDT // 10)
     assert (new.accuracy_ppm, new.discount_ppm, new.subtract_percent) == (0, 0, 0)
     assert (new.required_confirmations, new.address, new.address_ordinal) == (2, "", None)
-    assert (new.theme, new.url_callback, new.additional_data, new.is_payment_multiple) == ("light", None, "", False)
+    assert (new.theme, new.url_callback, new.additional_data, new.is_payment_multiple) == ("", None, "", False)
 
 
 def test_an_agnostic_invoice_has_no_quote() -> None:
@@ -77,7 +77,7 @@ def test_empty_texts_count_as_absent() -> None:
         to_currency="", network="", order_id="", url_callback="", url_return="", additional_data="", theme=""
     ).invoice
 
-    assert (new.status, new.order_id, new.url_callback, new.theme) == ("select", None, None, "light")
+    assert (new.status, new.order_id, new.url_callback, new.theme) == ("select", None, None, "")
 
 
 def test_the_merchants_own_fields_are_kept() -> None:
