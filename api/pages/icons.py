@@ -14,7 +14,7 @@ class Icon(NamedTuple):
     path: str
 
 
-# A bar over a stem, and what stands across it.
+# A bar over a stem, crossed by another bar.
 _TETHER: Final = "M7 6h10v2.6h-3.7V19h-2.6V8.6H7zM6.5 11.2h11v1.6h-11z"
 _DOLLAR: Final = (
     "M11.2 5h1.6v1.6c2 .2 3.3 1.3 3.6 3h-2.1"

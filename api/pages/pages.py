@@ -266,7 +266,7 @@ def page_headers(settings: Settings) -> tuple[tuple[str, str], ...]:
 
 
 def _compress(req: Request, resp: Response) -> None:
-    """Compress a page for a browser that accepts it. No page holds a secret beside text of its reader's choice."""
+    """Compress a page for a browser that accepts it. No page holds both a secret and a text of its reader."""
     resp.set_header("Vary", "Accept-Encoding")
     if resp.text is not None and takes_gzip(req.env.get("HTTP_ACCEPT_ENCODING", "")):
         resp.data, resp.text = gzip.compress(resp.text.encode(), PAGE_COMPRESSION, mtime=0), None

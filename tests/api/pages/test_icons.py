@@ -1,4 +1,4 @@
-"""Every coin and network of the catalogue has an icon that can be told from the others and read on its disc."""
+"""Every coin and network of the catalogue has its own icon, with a sign that can be read on its disc."""
 
 from __future__ import annotations
 
