@@ -16,7 +16,7 @@ from actors.context import Context
 from actors.recovery import resume
 from chains.net.budget import budget
 from cli.output import CommandError, JsonFlag, show
-from cli.session import database, failures_named
+from cli.session import committed, database, failures_named
 from core.catalogue.catalogue import Catalogue, Network, load_catalogue
 from core.errors import PayoutFrozen, PayoutNotPending
 from core.money import format_coin
@@ -120,8 +120,7 @@ def cancel(
             raise CommandError(f"there is no payout {payout_id}")
         catalogue = load_catalogue(settings.environment)
         try:
-            with transaction():
-                decisions.cancel(catalogue, payout, by=OPERATOR)
+            committed(decisions.cancel, catalogue, payout, by=OPERATOR)
         except PayoutNotPending:
             raise CommandError(f"{_status(payout_id)}: only what nothing is signed for is cancelled") from None
         except PayoutFrozen:
@@ -164,8 +163,7 @@ def _cancel_stopped(ctx: Context, payout: PayoutRow) -> None:
     # Check first: the scan must have read all transactions that were in a block by then.
     if payout.network in ctx.available and _is_awaited(ctx, ctx.catalogue.networks[payout.network]):
         raise CommandError("a transaction that no row knows waits for a block and may pay this; try again later")
-    with transaction():
-        kept = decisions.cancel_stopped(ctx.catalogue, payout, by=OPERATOR)
+    kept = committed(decisions.cancel_stopped, ctx.catalogue, payout, by=OPERATOR)
     if kept:
         raise CommandError(kept)
 
@@ -222,8 +220,7 @@ def settle(
             typer.confirm(f"{_unclear_line(catalogue, waiting[0])}. Settle it as {outcome}?", abort=True, err=True)
         word: Literal["paid", "failed"] = "paid" if outcome is Outcome.PAID else "failed"
         try:
-            with transaction():
-                after = manual.settle(catalogue, waiting[0], word, settled_by=OPERATOR, reason=reason)
+            after = committed(manual.settle, catalogue, waiting[0], word, settled_by=OPERATOR, reason=reason)
         except SettleError as error:
             raise CommandError(str(error)) from None
     lost = _amount(catalogue, after.currency, int(after.lost_units))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import ParamSpec, TypeVar
 
 from actors import context
 from actors.context import Context
@@ -15,7 +16,11 @@ from core.logs import log
 from core.settings.rules import Role
 from core.settings.settings import Settings, load_settings
 from models.db import after_commit, base
+from models.db.base import repeat_on_deadlock, transaction
 from models.merchants import emails
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def open_settings(role: Role = "cli") -> Settings:
@@ -35,6 +40,16 @@ def database() -> Iterator[Settings]:
         yield settings
     finally:
         base.close()
+
+
+def committed(step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a step in a transaction of its own, and again after a deadlock; return its result."""
+
+    def whole() -> T:
+        with transaction():
+            return step(*args, **kwargs)
+
+    return repeat_on_deadlock(whole)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue, Network
 from core.rates.pricing import DividedCredit, divide_credit
-from models.db.base import repeat_on_deadlock, rows, transaction, value
+from models.db.base import execute, repeat_on_deadlock, rows, transaction, value
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
 from models.ledger import debts, ledger, maturity, shares
@@ -169,6 +169,12 @@ def _uncredit(deposit: Deposit, merchant_id: UUID, suspense: Account) -> list[Tr
         Transfer(Account(GATEWAY, FEES, currency), suspense, deposit.fee_units + deposit.fee_fixed_units),
         Transfer(Account(GATEWAY, ROUNDING, currency), suspense, deposit.rounding_units),
     ]
+
+
+def lock_maturing(deposit: Deposit) -> None:
+    """Lock a deposit's maturing credit until the transaction ends. Lock it before any debt or balance."""
+    sql = "SELECT 1 FROM maturing_credits WHERE deposit_id = %s AND round = %s FOR UPDATE"
+    execute(sql, (deposit.id, deposit.round))
 
 
 def _stop_maturing(deposit: Deposit) -> int:

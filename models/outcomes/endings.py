@@ -11,7 +11,7 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
 from core.payouts.states import UNSIGNED_PAYOUTS
-from models.db.base import rows
+from models.db.base import column, rows
 from models.invoices import receipts
 from models.invoices import rows as invoices
 from models.ledger import debts, ledger, shares
@@ -51,8 +51,7 @@ def end(
     if after is None:
         return None
     if after.invoice_id is not None:
-        # Its end settles the invoice again, which may credit deposits after the balances of this payout are locked.
-        ledger.lock_account(Account(after.merchant_id, DEBT, after.currency))
+        _lock_debts(after.invoice_id, after)
     if ending == "confirmed":
         _book_left(after)
     elif after.funded_from == "available":
@@ -62,6 +61,18 @@ def end(
     if after.invoice_id is not None or after.wallet_id is not None:
         refund_endings.follow(catalogue, after)
     return after
+
+
+def _lock_debts(invoice_id: UUID, refund: PayoutRow) -> None:
+    """Lock the debts in the coins of a refund and of its payment.
+
+    The refund's end settles the invoice again, which may credit deposits after the balances of the refund are locked.
+    """
+    credited = column(
+        "SELECT DISTINCT currency FROM deposits WHERE owner_id = %s AND stray_reason IS NULL", (invoice_id,)
+    )
+    for currency in sorted({refund.currency, *credited}):
+        ledger.lock_account(Account(refund.merchant_id, DEBT, currency))
 
 
 def cancel_unsigned(

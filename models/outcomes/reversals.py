@@ -82,7 +82,9 @@ def reverse_of_invoice(
 def _take_back(catalogue: Catalogue, invoice: InvoiceRow, deposit: Deposit) -> None:
     if deposit.status == "credited":
         # Before the reversal is booked: the amounts held for these refunds pay for it.
-        _stop(catalogue, refunds.beyond_refundable(invoice.id))
+        beyond = refunds.beyond_refundable(invoice.id)
+        crediting.lock_maturing(deposit)
+        _stop(catalogue, beyond)
     crediting.book_reversed(deposit, invoice.merchant_id)
     execute(
         "UPDATE invoices SET fee_fixed_taken_units = fee_fixed_taken_units - %s WHERE id = %s",

@@ -16,9 +16,10 @@ from core.ids import uuid7
 from core.money import rescale_down
 from core.payouts.states import UNSIGNED_PAYOUTS
 from models.db import locks
-from models.db.base import transaction
+from models.db.base import repeat_on_deadlock, transaction
 from models.ledger import debts, ledger
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, EQUITY, GATEWAY, Account, Transfer
+from models.outcomes import endings
 from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
 from models.payouts import queue as payout_queue
@@ -66,6 +67,14 @@ def pay_order(
     that arrived, without a fee, and a shortfall becomes debt. Raises RecoveryError, also if another open order outside
     `despite` may have asked for the transfer: signed later, it would be paid twice.
     """
+    # Two departures may match the same payouts in another order.
+    return repeat_on_deadlock(_pay_order, catalogue, network, txid, merchant_id, order_id, by, place, despite)
+
+
+def _pay_order(
+    catalogue: Catalogue, network: str, txid: str, merchant_id: UUID, order_id: str, by: str, place: int | None,
+    despite: Collection[UUID],
+) -> tuple[PayoutRow, int]:  # fmt: skip
     with transaction():
         if (lost := unexplained.find(network, txid)) is not None and lost.status == "written_off":
             return _reclaim(catalogue, lost, merchant_id, order_id, by, place, despite)
@@ -122,6 +131,7 @@ def _reclaim(
         raise RecoveryError(NO_PAYOUT)
     if output.state not in {"open", "confirmed"} or output.effect != "exact":
         raise RecoveryError("it was written off, and is in no block in which it moved just that; try again later")
+    _lock_owner(merchant_id, order_id)
     payout = _ordered(catalogue, departure, part, units, merchant_id, order_id, by, despite)
     adoption.reclaim(catalogue, departure, spend, output.place, payout)
     if len(open_ones) == 1:
@@ -130,6 +140,13 @@ def _reclaim(
     if after is None:
         raise LookupError(f"payout {payout.id} vanished while it was locked")
     return after, len(open_ones) - 1
+
+
+def _lock_owner(merchant_id: UUID, order_id: str) -> None:
+    """Lock an order's payout, and before it the invoice or wallet of a refund: its end may follow at once."""
+    known = payouts.find_by_order(merchant_id, order_id)
+    if known is not None:
+        endings.lock(known.id)
 
 
 def _chosen(catalogue: Catalogue, departure: UnexplainedRow, place: int | None) -> int:
@@ -305,6 +322,12 @@ def write_off(
     RecoveryError if `units` is less than the transactions moved, since all have to be covered, or if another open order
     outside `despite` may have asked for one of them.
     """
+    return repeat_on_deadlock(_write_off, catalogue, network, currency, units, reason, by, despite)
+
+
+def _write_off(
+    catalogue: Catalogue, network: str, currency: str, units: int, reason: str, by: str, despite: Collection[UUID]
+) -> tuple[Writeoff, list[str]]:
     with transaction():
         moved, waiting = explained(catalogue, network, currency)
         if units < moved:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID, uuid4
 
 import pytest
@@ -19,14 +19,17 @@ from models.db import base
 from models.db.base import execute, one, transaction
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
 from models.merchants import emails
+from models.outcomes import endings
 from models.payouts import freezes
 from models.payouts.freezes import RECONCILER
+from models.payouts.rows import PayoutRow
 from models.spends import signing_stops
 from models.treasury import reconciliation
 from models.treasury.reconciliation import Finding
 from tests.cli.conftest import CommandLine, Outcome
 from tests.models.builders import USDT, Chain, assert_sound
 from tests.models.ledger.figures import balances_of
+from tests.models.payouts.builders import rich_shop
 from tests.models.payouts.held import funded, payout, reread, taken
 from tests.models.spends import by_hand
 from tests.models.treasury.builders import pin_hot
@@ -291,6 +294,32 @@ def test_nothing_is_settled_without_a_yes(sluice_db: CommandLine, monkeypatch: p
     assert sluice_db("payouts", "settle", payout_id, "--as", "unknown", "--yes").code == 2
     with connected(sluice_db):
         assert base.rows("SELECT status FROM payouts") == [("sent",)]
+
+
+def test_the_victim_of_a_deadlock_is_repeated(sluice_db: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A merchant's refunds, reorgs and the signer lock the same rows."""
+    victims: list[bool] = []
+    end = endings.end
+
+    def first_a_victim(*args: Any, **named: Any) -> PayoutRow | None:
+        victims.append(not victims or victims[-1] is False)
+        if victims[-1]:
+            execute("DO $$ BEGIN RAISE EXCEPTION 'a deadlock' USING ERRCODE = '40P01'; END $$")
+        return end(*args, **named)
+
+    monkeypatch.setattr(endings, "end", first_a_victim)
+    settled_id = unclear(sluice_db)
+    with connected(sluice_db):
+        order, kept = (payout(rich_shop(), status="approved", network=network) for network in ("ethereum", "bsc"))
+        with transaction():
+            signing_stops.stop("bsc", reason="restored")
+        signing_stops.note_caught_up("bsc")
+    assert sluice_db("payouts", "settle", settled_id, "--as", "paid", "--yes").code == 0
+    for each in (order, kept):
+        assert sluice_db("payouts", "cancel", str(each.id), "--json").json["status"] == "cancelled"
+    assert victims == [True, False] * 3
+    with connected(sluice_db):
+        assert balances_of(order.merchant_id) == {AVAILABLE: 100 * USDT}
 
 
 @pytest.mark.parametrize("url", ["", "smtp://127.0.0.1:1"])

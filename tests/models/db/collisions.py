@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from models.db import base
 from models.db.base import one
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -39,3 +42,39 @@ def at_once(times: int, work: Callable[[int], T]) -> list[T | Exception]:
 
     with ThreadPoolExecutor(times) as pool:
         return list(pool.map(run, range(times)))
+
+
+class Crossing:
+    """Lets two threads meet once: each waits after its first call of a wrapped function for the other's.
+
+    One that waits for the other's lock cannot come: after a second the first goes on alone.
+    """
+
+    def __init__(self) -> None:
+        self._barrier = threading.Barrier(2)
+        self._met = threading.local()
+        self.is_met = False
+
+    def after(self, function: Callable[P, T]) -> Callable[P, T]:
+        """Wrap a function that takes a lock."""
+
+        @wraps(function)
+        def locked(*args: P.args, **kwargs: P.kwargs) -> T:
+            result = function(*args, **kwargs)
+            self._wait()
+            return result
+
+        return locked
+
+    def _wait(self) -> None:
+        if getattr(self._met, "is_over", False):
+            return
+        self._met.is_over = True
+        with contextlib.suppress(threading.BrokenBarrierError):
+            self._barrier.wait(timeout=1)
+            self.is_met = True
+
+
+def cross(first: Callable[[], object], second: Callable[[], object]) -> list[object | Exception]:
+    """Run two steps at once; return results and exceptions in order."""
+    return at_once(2, lambda number: (first, second)[number]())

@@ -28,9 +28,9 @@ FEE_UNITS: Final = 200_000
 class Many:
     """Three payouts of 10 USDT each, the first two of one merchant, and the spend signed for them."""
 
-    def __init__(self, chain: Chain, *, is_signed: bool = True) -> None:
+    def __init__(self, chain: Chain, *, is_signed: bool = True, shops: tuple[UUID, UUID] | None = None) -> None:
         self.chain = chain
-        self.shops = (funded(chain=chain), funded(chain=chain))
+        self.shops = shops or (funded(chain=chain), funded(chain=chain))
         self.orders = [
             payout(shop, status="approved", is_approval_required=False) for shop in (self.shops[0], *self.shops)
         ]
