@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from solders.pubkey import Pubkey
 
 from core.addresses import base58, bech32
 from core.addresses.addresses import AddressError, ForeignAddressError, display, parse, smallest_units, stored_form
 from core.addresses.solana import _NOBODY as PROGRAMS
+from core.addresses.solana import is_on_curve
 from core.catalogue.catalogue import Network, load_catalogue
 
 MAIN, DEVELOPMENT = load_catalogue("production").networks, load_catalogue("development").networks
@@ -347,3 +349,19 @@ def test_ton_tokens_are_refused_on_the_masterchain_and_all_coins_on_unknown_work
     assert "masterchain" in str(refusal(TON, "Ef8zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzM0vF"))
     assert "masterchain" in str(refusal(TON, "-1:" + "3" * 64))
     assert stored_form("Ef8zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzM0vF") == "-1:" + "3" * 64
+
+
+# Solana: a public key is a point of the curve ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("y", [2, 7, 8, 11])
+def test_solana_addresses_off_the_curve_are_refused(y: int) -> None:
+    off = base58.encode(y.to_bytes(32, "little"))
+
+    assert stored_form(off) == off
+    assert str(refusal(SOLANA, off)) == "Nobody has the key of this address."
+
+
+@given(st.binary(min_size=32, max_size=32) | st.sampled_from([bytes(32), b"\1" + bytes(31), b"\xff" * 32]))
+def test_a_public_key_is_what_the_chain_takes_for_one(raw: bytes) -> None:
+    assert is_on_curve(base58.encode(raw)) is Pubkey(raw).is_on_curve()
