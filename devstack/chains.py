@@ -16,7 +16,12 @@ from devstack.supervise.leash import Leash
 from devstack.supervise.program import Program
 
 _MODULES: Final[Mapping[str, str]] = MappingProxyType(
-    {"evm": "devstack.evm.family", "bitcoin": "devstack.bitcoin.family", "tron": "devstack.tron.family"}
+    {
+        "evm": "devstack.evm.family",
+        "bitcoin": "devstack.bitcoin.family",
+        "tron": "devstack.tron.family",
+        "solana": "devstack.solana.family",
+    }
 )
 
 

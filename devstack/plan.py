@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from core.catalogue.catalogue import load_catalogue
+from core.catalogue.families import SERVED_FAMILIES
 from devstack.chains import is_developed
 
 ROOT: Final = Path(__file__).parents[1]
@@ -30,9 +31,9 @@ class Plan:
 
 
 def parse_networks(text: str) -> tuple[str, ...]:
-    """Return the networks of a comma separated list, or all that have a development chain. Raises PlanError."""
-    catalogue = load_catalogue("development")
-    runnable = tuple(network.code for network in catalogue.networks.values() if is_developed(network.family))
+    """Return the networks of a comma separated list, or all served ones with a development chain. Raises PlanError."""
+    networks = load_catalogue("development").networks.values()
+    runnable = tuple(one.code for one in networks if is_developed(one.family) and one.family in SERVED_FAMILIES)
     if text == ALL:
         return runnable
     asked = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from devstack.journal import Journal
 from devstack.tron.acts import ACTS
 from devstack.tron.blocks import Block, Included, genesis, make_block
-from devstack.tron.journal import Journal
 from devstack.tron.machine import Machine, Moment
 from devstack.tron.rules import RefusedError, apply, check_form, check_signatures
 from devstack.tron.wire import Signed, read_transaction

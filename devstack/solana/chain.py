@@ -1,0 +1,108 @@
+"""Starts a Solana chain with the catalogue's tokens, a rich buyer, and SOL for the hot wallet.
+
+Made by devstack.solana.family. The SOL comes by a transaction that the scan sees, and is booked as the gateway's own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any, Final
+
+from solders.pubkey import Pubkey
+
+from chains.base import ProviderError
+from chains.net.json_rpc import JsonRpc
+from core.catalogue.catalogue import Pair
+from devstack.chains import DevelopmentChain
+from devstack.solana.buyer import NEWEST, Buyer, new_address
+from devstack.solana.node import SolanaNode
+from devstack.solana.programs import associated
+from devstack.supervise.process import Child
+from models.db.base import StoreUnavailableError
+from models.deposits import cursors
+from models.treasury import addresses
+
+COINS: Final = 1_000_000
+HOT_COINS: Final = 1_000
+LAMPORTS: Final = 10**9
+TIMEOUT_S: Final = 10.0
+
+
+class SolanaChain(DevelopmentChain):
+    """A Solana chain. It installs the mints and funds once; the chain's file keeps them."""
+
+    def __init__(self, node: SolanaNode, *, pairs: Sequence[Pair], buyer_key: str) -> None:
+        super().__init__(node.name)
+        self.network = node.network
+        self.url = node.url
+        self.tokens = {pair.currency: pair.contract for pair in pairs if pair.contract is not None}
+        self._node = node
+        self._pairs = pairs
+        self._buyer = Buyer(buyer_key)
+        self._is_hot_funded = False
+
+    def is_ready(self) -> bool:
+        """Return whether the node answers."""
+        return self._node.is_ready()
+
+    def tick(self) -> None:
+        """Give the hot wallet SOL, once the signer has named it."""
+        if not self._is_hot_funded:
+            with contextlib.suppress(ProviderError, StoreUnavailableError):
+                self._is_hot_funded = self._fund_hot()
+
+    def equip(self) -> None:
+        """Install mints and coin unless the chain has them. Raises ProviderError."""
+        if self._coin(self._buyer.address):
+            return
+        for pair in self._pairs:
+            if pair.contract is not None:
+                self._act("mint", address=pair.contract, decimals=pair.decimals)
+                units = COINS * 10**pair.decimals
+                self._act("tokens", address=self._buyer.address, mint=pair.contract, units=units)
+        # Last: its presence shows that everything is there.
+        self._act("coin", address=self._buyer.address, units=COINS * LAMPORTS)
+
+    def pay(self, pair: Pair, *, to: str, units: int) -> str:
+        """Send coin or tokens from the buyer."""
+        return self._buyer.pay(self._rpc(), pair, to=to, units=units)
+
+    def balance(self, pair: Pair, address: str) -> int:
+        """Return what an address holds at the newest block."""
+        if pair.contract is None:
+            return self._coin(address)
+        holding = str(associated(Pubkey.from_string(address), Pubkey.from_string(pair.contract)))
+        if self._value("getAccountInfo", holding, encoding="base64") is None:
+            return 0
+        return int(self._value("getTokenAccountBalance", holding)["amount"])
+
+    def stranger(self) -> str:
+        """Return a new address."""
+        return new_address()
+
+    def _coin(self, address: str) -> int:
+        return int(self._value("getBalance", address))
+
+    def _value(self, method: str, address: str, **options: object) -> Any:
+        return self._rpc().call(method, [address, {**NEWEST, **options}], dict[str, Any])["value"]
+
+    def _act(self, name: str, **arguments: object) -> None:
+        self._rpc().call("development_act", [name, arguments], bool)
+
+    def _rpc(self) -> JsonRpc:
+        return JsonRpc(self.url, timeout_s=TIMEOUT_S)
+
+    def _fund_hot(self) -> bool:
+        """Give the hot wallet SOL unless it has some; False before the signer has named it and the scan has begun."""
+        hot = addresses.address(self.network, "hot")
+        if hot is None or cursors.read(self.network) is None:
+            return False
+        if self._coin(hot) == 0:
+            native = next(pair for pair in self._pairs if pair.contract is None)
+            self.pay(native, to=hot, units=HOT_COINS * LAMPORTS)
+        return True
+
+    def _spawn(self) -> Child:
+        self._is_hot_funded = False
+        return self._node.launch()

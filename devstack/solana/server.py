@@ -1,0 +1,109 @@
+"""Serves a simulated chain over HTTP, as a node does. Started by node as a process, or by tests in their own."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from devstack.solana.answers import answer
+from devstack.solana.faults import Fault
+from devstack.solana.simulator import FINALITY_LAG, Simulator
+from devstack.supervise.ports import LOOPBACK
+
+BODY_BYTES_MAX: Final = 50 * 1024
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+
+
+class Server(ThreadingHTTPServer):
+    """The HTTP server of one chain."""
+
+    daemon_threads = True
+
+    def __init__(self, simulator: Simulator, port: int = 0) -> None:
+        self.simulator = simulator
+        super().__init__((LOOPBACK, port), Handler)
+        self.url = f"http://{LOOPBACK}:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """The requests of one connection."""
+
+    protocol_version = "HTTP/1.1"
+    # Head and body are two writes: each answer would wait 40 ms for the client's kernel.
+    disable_nagle_algorithm = True
+    server: Server
+
+    def do_POST(self) -> None:
+        """Answer a request, or a list of them."""
+        length = int(self.headers.get("Content-Length") or 0)
+        if length > BODY_BYTES_MAX:
+            self.send_error(413)
+            return
+        try:
+            asked = json.loads(self.rfile.read(length))
+        except ValueError:
+            self._tell(_error(None, PARSE_ERROR, "Parse error"))
+            return
+        is_list = isinstance(asked, list)
+        replies = [self._reply(one) for one in (asked if is_list else [asked])]
+        self._tell(replies if is_list else replies[0])
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  named so where it is inherited
+        """Log nothing."""
+
+    def _reply(self, asked: Any) -> dict[str, Any]:
+        if not isinstance(asked, dict) or not isinstance(asked.get("params", []), list):
+            return _error(None, INVALID_REQUEST, "Invalid request")
+        number = asked.get("id")
+        try:
+            result = answer(self.server.simulator, str(asked.get("method")), asked.get("params", []))
+        except Fault as fault:
+            return _error(number, fault.code, fault.message, fault.data)
+        return {"jsonrpc": "2.0", "result": result, "id": number}
+
+    def _tell(self, reply: object) -> None:
+        body = json.dumps(reply).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _error(number: object, code: int, message: str, data: object = None) -> dict[str, Any]:
+    error: dict[str, Any] = {"code": code, "message": message}
+    return {"jsonrpc": "2.0", "error": error | ({} if data is None else {"data": data}), "id": number}
+
+
+def _tick(simulator: Simulator, block_time_s: float) -> None:
+    while True:
+        time.sleep(block_time_s)
+        simulator.mine()
+
+
+def main(
+    port: int,
+    identity: str,
+    path: Path,
+    *,
+    block_time_s: Annotated[float, typer.Option()] = 0.0,
+    finality_lag: Annotated[int, typer.Option()] = FINALITY_LAG,
+    skip_every: Annotated[int, typer.Option()] = 0,
+) -> None:
+    """Serve a chain that is kept in a file; without a block time it makes blocks on request."""
+    simulator = Simulator(identity, finality_lag=finality_lag, skip_every=skip_every, path=path)
+    if block_time_s:
+        threading.Thread(target=_tick, args=(simulator, block_time_s), daemon=True).start()
+    with Server(simulator, port) as server:
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    typer.run(main)
