@@ -172,7 +172,7 @@ def _lock(network: str, txid: str) -> UnexplainedRow:
     departure = None if known is None else unexplained.lock(known.id)
     if departure is None:
         raise RecoveryError(f"{txid} on {network} is not among the unexplained departures that wait")
-    if departure.block_height is None:
+    if not departure.holds_up:
         raise RecoveryError(f"{txid} is in no block now, as a reorganisation took it; try again later")
     return departure
 
@@ -292,12 +292,12 @@ def release(catalogue: Catalogue, payout_id: UUID) -> list[str]:
 def explained(catalogue: Catalogue, network: str, currency: str) -> tuple[int, list[UnexplainedRow]]:
     """Return the units that a coin's unexplained departures moved without a payout, and those transactions.
 
-    In the ledger's units.
+    In the ledger's units. Without those that hold nothing up, as a reorg took them: they may never come back.
     """
     moved, waiting = 0, []
     for each in unexplained.open_ones(network):
         asked = adoption.asked_by(catalogue, each)
-        if each.currency != currency or all(asked):
+        if each.currency != currency or all(asked) or not each.holds_up:
             continue
         lost = sum(part.units for part, payout in zip(each.parts, asked, strict=True)
                    if payout is None and part.has_effect)  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 
@@ -58,6 +59,11 @@ class Part(NamedTuple):
             values["recipient"], values["units"], values["has_effect"], UUID(named) if named else None,
             values["memo"], tuple(map(UUID, values["not_paid"])),
         )  # fmt: skip
+
+    @property
+    def asked(self) -> tuple[str, int, str]:
+        """Return the recipient, the units and the memo that were signed."""
+        return self.recipient, self.units, self.memo
 
     def to_json(self) -> dict[str, Any]:
         """Return the part as a JSON object."""
@@ -111,6 +117,11 @@ class UnexplainedRow(Table, table="unexplained_departures d"):
     def is_open(self) -> bool:
         """Return True if it is not settled."""
         return self.status in OPEN
+
+    @property
+    def holds_up(self) -> bool:
+        """Return True if nothing is signed before it is settled: it is in a block, or only it can use its slot."""
+        return self.block_height is not None or self.claim == "counter"
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -175,9 +186,10 @@ def without_row(network: str, txids: Collection[str]) -> set[str]:
 def note(new: UnexplainedRow) -> bool:
     """Record an unexplained departure as a node has shown it, and stop the signing; False if that was known.
 
-    Call inside the transaction that records its block, or while its block is part of the scanned chain.
+    Call inside the transaction that records its block, or while its block is part of the scanned chain. Payouts that
+    operators named for its outputs stay named.
     """
-    fields = vars(new)
+    fields = vars(new) | {"outputs": [part.to_json() for part in _with_orders(new)]}
     values = fields | {name: Json(fields[name]) for name in ("terms", "outputs", "spends") if name in fields}
     noted = touched(
         f"INSERT INTO unexplained_departures AS d (id, {', '.join(values)})"
@@ -191,6 +203,19 @@ def note(new: UnexplainedRow) -> bool:
     if noted:
         signing_stops.stop(new.network, reason="unexplained departures left our addresses", sender="")
     return noted
+
+
+def _with_orders(new: UnexplainedRow) -> list[Part]:
+    """Return the outputs of a departure, with the payouts that were named for them in an earlier block. Locks the row.
+
+    The signed bytes decide the outputs, so they are the same in each block.
+    """
+    known = UnexplainedRow.first("d.network = %s AND d.txid = %s FOR UPDATE", (new.network, new.txid))
+    earlier = known.parts if known is not None else ()
+    return [
+        part._replace(payout_id=before.payout_id) if before is not None and before.asked == part.asked else part
+        for part, before in zip_longest(new.parts, earlier[: len(new.parts)])
+    ]
 
 
 def take_out(network: str) -> int:
@@ -298,7 +323,7 @@ def user_of_slot(spend: SpendRow) -> UnexplainedRow | None:
 def may_be(departure: UnexplainedRow, spend: SpendRow) -> bool:
     """Return True if a transaction moves the same as a spend: the same amount and memo to each recipient."""
     asked = sorted((output.recipient, output.token_units, output.memo) for output in spend.outputs)
-    moved = sorted((part.recipient, part.units, part.memo) for part in departure.parts)
+    moved = sorted(part.asked for part in departure.parts)
     return (asked, spend.contract) == (moved, departure.contract)
 
 

@@ -294,6 +294,32 @@ def test_an_unexplained_departure_that_a_reorg_took_stays_known(world: RecoveryW
     assert (world.arrived(to), world.unexplained(), world.stopped()) == (10, [("adopted",)], "")
 
 
+def test_a_departure_that_a_reorg_took_for_good_is_written_off_and_sent_again(world: RecoveryWorld) -> None:
+    """Otherwise its slot stays unused, and its network stopped."""
+    to, other = world.recipient(), world.recipient()
+    backup = world.copy()
+    world.order("lost", to)
+    world.sign()
+    world.mine()
+    world.restore(backup)
+    world.catch_up()
+    world.reorg(1)
+    world.advance()
+    world.sign(2)
+    assert (world.unexplained("status", "block_height"), world.stopped() != "") == ([("unexplained", None)], True)
+
+    writeoffs.write_off(CATALOGUE, "ethereum", "USDT", 10 * USDT, reason="a test", by="operator")
+    order = world.order("new", other)
+    world.sign(3)
+    world.settle_payouts()
+    world.settle_payouts()
+    assert (world.stopped(), world.arrived(to), world.arrived(other)) == ("", 10, 10)
+    assert world.reread(order).status == "confirmed"
+    world.bury()
+    world.sign()
+    world.assert_agreed(3)
+
+
 def test_two_equal_departures_are_adopted_once_each(world: RecoveryWorld) -> None:
     to = world.recipient()
     backup = world.copy()

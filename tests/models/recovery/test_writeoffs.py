@@ -11,7 +11,7 @@ from models.db.base import execute, rows, transaction
 from models.payouts.rows import PayoutRow
 from models.recovery import writeoffs
 from models.recovery.writeoffs import RecoveryError
-from models.spends import matching, unexplained
+from models.spends import matching, signing_stops, unexplained
 from models.spends import rows as spends
 from models.spends.outputs import Moved
 from models.spends.rows import Inclusion
@@ -19,7 +19,7 @@ from models.spends.unexplained import Part
 from tests.models.builders import CATALOGUE, USDT, assert_sound
 from tests.models.payout_links.builders import ANN, BOB, rich_merchant
 from tests.models.payouts.held import payout
-from tests.models.spends.departures import a_departure
+from tests.models.spends.departures import OUT_OF_BLOCKS, a_departure
 from tests.models.treasury.builders import pin_hot
 
 UNIT = 10**6
@@ -131,3 +131,43 @@ def test_a_write_off_that_is_no_payout_is_not_booked_as_one(shop: UUID) -> None:
     execute(NO_TRANSFER)
     with pytest.raises(RecoveryError, match="this is no payout"):
         adopt(shop, order)
+
+
+# Departures that a reorg took ------------------------------------------------------------------------------------
+
+COINS = {"slot": None, "claim": "coins", "spends": [["0xcoin", 0]]}
+
+
+def noted(txid: str = "0xlost", **columns: Any) -> None:
+    """Note an unexplained transfer of 10 USDT."""
+    outputs = [Part(ANN, 10 * UNIT).to_json()]
+    with transaction():
+        assert unexplained.note(
+            a_departure(txid, outputs=outputs, currency="USDT", contract=CONTRACT, decimals=6, **columns)
+        )
+
+
+def test_a_departure_with_a_slot_is_settled_in_no_block_too(shop: UUID) -> None:
+    """Nothing is signed before: no other transaction can use its slot, so it may never come back or become void."""
+    noted()
+    noted("0xother", slot=4)
+    execute(OUT_OF_BLOCKS)
+    booked, left = adopt(shop, payout(shop, address=ANN, order_id="lost"))
+    assert (booked.status, left) == ("sent", 0)
+    _, txids = writeoffs.write_off(CATALOGUE, "ethereum", "USDT", 10 * USDT, reason="a test", by="operator")
+    assert (txids, signing_stops.has_unexplained("ethereum")) == (["0xother"], False)
+    assert rows("SELECT purpose, state, slot FROM spends ORDER BY slot") == [("payout", "sent", 3), ("lost", "sent", 4)]
+
+
+def test_a_departure_without_a_slot_that_is_in_no_block_holds_up_no_write_off(shop: UUID) -> None:
+    """It stops no signing. It may never come back, and its coins are not spent otherwise while nothing is signed."""
+    noted("0xgone", **COINS)
+    execute(OUT_OF_BLOCKS)
+    noted(**COINS)
+    order = payout(shop, address=ANN)
+    execute("UPDATE payouts SET order_id = 'another', address = '0x' WHERE id = %s", (order.id,))
+    _, txids = writeoffs.write_off(CATALOGUE, "ethereum", "USDT", 10 * USDT, reason="a test", by="operator")
+    assert (txids, signing_stops.has_unexplained("ethereum")) == (["0xlost"], False)
+    assert rows("SELECT status FROM unexplained_departures ORDER BY txid") == [("unexplained",), ("written_off",)]
+    with pytest.raises(RecoveryError, match="in no block now"):
+        writeoffs.pay_order(CATALOGUE, "ethereum", "0xgone", merchant_id=shop, order_id="one", by="operator")

@@ -14,7 +14,7 @@ from models.deposits import cursors
 from models.deposits.rows import ChainBlock
 from models.recovery import adoption
 from models.spends import matching, signing_stops, unexplained, unread_departures
-from models.spends.unexplained import UnexplainedRow
+from models.spends.unexplained import Part, UnexplainedRow
 from tests.models.builders import CATALOGUE
 from tests.models.spends.departures import DISMISSED, OUT_OF_BLOCKS, SENDER, a_departure
 
@@ -135,6 +135,21 @@ def test_a_departure_that_was_read_is_not_dismissed() -> None:
     unread = the_unread()
     assert read(block_height=9, block_hash="0x9")
     assert not unread_departures.dismiss(unread, by="operator", reason="r"), "it was read meanwhile"
+
+
+def test_an_order_that_an_operator_named_stays_named_in_another_block() -> None:
+    parts = [Part("0xa", 1), Part("0xb", 2)]
+    assert (note(), read(outputs=[part.to_json() for part in parts])) == (1, True)
+    departure = unexplained.find("ethereum", "0xlost")
+    assert departure is not None
+    payout_id = uuid7()
+    unexplained.name_payout(departure, 1, payout_id)
+    execute(OUT_OF_BLOCKS)
+    assert note(height=9) == 1
+    shown = [part._replace(has_effect=False).to_json() for part in parts]
+    assert read(block_height=9, block_hash="0x9", outputs=shown)
+    [again] = unexplained.open_ones("ethereum")
+    assert again.parts == (Part("0xa", 1, has_effect=False), Part("0xb", 2, has_effect=False, payout_id=payout_id))
 
 
 def test_a_departure_keeps_the_claim_of_its_family() -> None:
