@@ -47,6 +47,7 @@ def resume_signing(ctx: Context, network: Network, _chain: Reader) -> None:
     """Take a step towards signing for a stopped network again."""
     if signing_stops.read(network.code) is None:
         # The signer and the scan stop a network, each before it does anything else; here a stop is only lifted.
+        _dismiss_void(network)
         return
     # A database that went back may hold an older stop, which has to begin again before it may be lifted.
     rollback.look()
@@ -66,6 +67,20 @@ def _lift(ctx: Context, network: Network, stopped: Stop) -> bool:
     except ProviderError as error:
         log.warning("signing.not_compared", network=network.code, error=str(error))
         return False
+
+
+def _dismiss_void(network: Network) -> None:
+    """Dismiss the departures of a network without a stop that no block can include now; adopt none.
+
+    A reorg took them, so they held nothing up. Cheques of their sums wait for them.
+    """
+    for departure in unexplained.open_ones(network.code):
+        isolated(departure.id, _dismiss, departure.id)
+
+
+def _dismiss(departure_id: UUID) -> bool:
+    with transaction():
+        return adoption.dismiss(departure_id)
 
 
 def _adopt(ctx: Context, departure_id: UUID) -> bool:

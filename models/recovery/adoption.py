@@ -40,14 +40,26 @@ def adopt(catalogue: Catalogue, departure_id: UUID) -> bool:
     departure = unexplained.lock(departure_id)
     if departure is None:
         return False
-    if departure.block_height is None and unexplained.is_void(departure):
-        unexplained.settle(departure, "dismissed", spend_id=None, by=GATEWAY, reason="no block can include it now")
+    if _is_dismissed(departure):
         return True
     holders = unexplained.holders(departure)
     if holders:
         # Either it is another attempt of that spend, or the spend has to be dead first.
         return len(holders) == 1 and _join(catalogue, holders[0], departure)
     return departure.is_transfer and _take(catalogue, departure)
+
+
+def dismiss(departure_id: UUID) -> bool:
+    """Dismiss an unexplained departure if no block can include it; False if one has it, or may."""
+    departure = unexplained.lock(departure_id)
+    return departure is not None and _is_dismissed(departure)
+
+
+def _is_dismissed(departure: UnexplainedRow) -> bool:
+    if departure.block_height is not None or not unexplained.is_void(departure):
+        return False
+    unexplained.settle(departure, "dismissed", spend_id=None, by=GATEWAY, reason="no block can include it now")
+    return True
 
 
 def _take(catalogue: Catalogue, departure: UnexplainedRow) -> bool:

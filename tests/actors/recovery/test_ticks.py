@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -10,8 +11,10 @@ from actors.queue.schedule import rings
 from actors.recovery import resume
 from actors.signer import rollback
 from models.db.base import execute, rows, transaction
-from models.spends import signing_stops
+from models.spends import signing_stops, unexplained
+from models.spends.unexplained import Part
 from tests.actors.signer.world import SpendWorld
+from tests.models.spends.departures import OUT_OF_BLOCKS, a_departure
 
 
 def caught_up(world: SpendWorld) -> str:
@@ -84,3 +87,20 @@ def test_a_reason_that_the_signer_wrote_while_the_stop_ended_does_not_stay(world
     execute("UPDATE payouts SET due_at = app_now() + interval '1 hour' WHERE status = 'approved'")
     world.sign()
     assert (world.payout(waits).status, world.payout(waits).wait_reason) == ("sent", "")
+
+
+def test_a_departure_that_no_block_can_include_is_dismissed_without_a_stop_too(world: SpendWorld) -> None:
+    """Its coins were spent otherwise once signing went on. Cheques of its sum would wait for ever."""
+    code, order = world.network.code, world.order()
+    gone: dict[str, Any] = {"network": code, "slot": None, "currency": "USDT", "contract": world.token, "decimals": 6}
+    outputs = [Part(order.address, 10 * 10**6).to_json()]
+    with transaction():
+        unexplained.note(a_departure("0xvoid", outputs=outputs, expires_height=0, **gone))
+        unexplained.note(a_departure("0xalive", outputs=outputs, expires_height=10**9, **gone))
+    execute(OUT_OF_BLOCKS)
+    execute("DELETE FROM signing_stops")
+    resume.resume_signing(code)
+    assert rows("SELECT txid, status, settled_by FROM unexplained_departures ORDER BY 1") == [
+        ("0xalive", "unexplained", ""), ("0xvoid", "dismissed", "the gateway"),
+    ]  # fmt: skip
+    assert world.payout(order).status == "approved", "nothing is adopted: bytes may be signed meanwhile"
