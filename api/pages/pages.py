@@ -30,7 +30,7 @@ from api.http.errors import as_domain_error
 from api.limits.sources import Source, source_of
 from api.pages import icons, payment_stages
 from api.pages.payment_stages import Stage
-from api.routes.invoices.pay import find, public_view
+from api.routes.invoices.pay import find, offers, public_view
 from api.routes.payout_links.claims import find as find_claim
 from core.catalogue.families import traits_of
 from core.errors import DomainError, PayNotFound, RequestNotFound, TooManyRequestsError
@@ -48,6 +48,8 @@ from models.payout_links import views as payout_link_views
 
 HERE: Final = Path(__file__).parent
 HTML: Final = "text/html; charset=utf-8"
+# The place of a page's own ETag, which is computed without it.
+TAG_PLACE: Final = 'data-tag=""'
 # The letters at each end of an address by which people compare it.
 STRESSED_CHARS: Final = 6
 # The significant digits of a rate.
@@ -207,7 +209,8 @@ class PaymentPage(HostedPage):
         text = self._page.render(
             payment=view,
             stage=stage,
-            methods=[self._method(method) for method in view.get("accepted", ())],
+            methods=[self._method(offer._asdict()) for offer in offers(self._gateway, row)],
+            transaction_url=self._transaction_url(row),
             network_name=self._network_name(row.network),
             shop=merchants.name_of(row.merchant_id),
             theme=row.theme,
@@ -217,7 +220,16 @@ class PaymentPage(HostedPage):
         )
         # The countdown uses the gateway's clock, not the device's. A header: inside the page it would change the ETag.
         resp.set_header(CLOCK_HEADER, str(int(now.timestamp() * 1000)))
-        return None if http_cache.is_known(req, resp, text.encode(), is_weak=True) else text
+        if http_cache.is_known(req, resp, text.encode(), is_weak=True):
+            return None
+        # The script's first question names the version that it began with, and the answer has no body.
+        return text.replace(TAG_PLACE, f'data-tag="{http_cache.etag_of(text.encode()).strip(chr(34))}"', 1)
+
+    def _transaction_url(self, invoice: InvoiceRow) -> str:
+        """Return the explorer's page of the newest transaction; empty if either is missing."""
+        network = self._gateway.catalogue.networks.get(invoice.network or "")
+        known = network is not None and invoice.shown_txid
+        return self._gateway.settings.transaction_url(network, invoice.shown_txid) if network and known else ""
 
     def _ways_to_pay(self, invoice: InvoiceRow, stage: Stage) -> dict[str, str]:
         """Return the wallet link of the sum to send, and its code; empty texts while nothing has to be sent."""

@@ -47,6 +47,8 @@ class Network:
 
     code: NetworkCode
     name: Text
+    # The page of a transaction in a public explorer, with {txid} in it; '' for a chain that no explorer shows.
+    explorer: str
     # The chain that its nodes name; a node that names another is not believed. Its form is the family's.
     chain_identity: Text
     # The coin of fees; native is the same if it is also offered for payments, else None.

@@ -125,6 +125,7 @@ def _in_environment(network: Network, development: _Development, environment: En
         return network
     return replace(
         network,
+        explorer="",
         confirmations=development.confirmations,
         maturity=development.maturity,
         block_time_ms=development.block_time_ms,

@@ -12,6 +12,7 @@ RPC_SUFFIX = "_RPC_URLS"
 FEE_CAP_SUFFIX = "_FEE_CAP"
 COLD_SUFFIX = "_COLD_ADDRESS"
 SANCTIONS_SUFFIX = "_SANCTIONS_ORACLE"
+EXPLORER_SUFFIX = "_EXPLORER_URL"
 # The families' other names for the cap on fees.
 _CAP_ALIASES = sorted(
     {network.family_parameters.FEE_CAP_ALIAS for network in load_catalogue("production").networks.values()} - {""}
@@ -83,7 +84,7 @@ def network_problems(values: Mapping[str, str], environment: Environment) -> Ite
     yield from _option_problems(values, networks)
     yield from _cap_problems(values, served)
     yield from _cold_problems(values, served)
-    for suffix in (FEE_CAP_SUFFIX, COLD_SUFFIX):
+    for suffix in (FEE_CAP_SUFFIX, COLD_SUFFIX, EXPLORER_SUFFIX):
         for code in network_variables(values, suffix):
             if code not in served:
                 yield f"{code.upper()}{suffix}: this version serves no such network"

@@ -10,16 +10,18 @@ from datetime import date
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal, Self
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from core.catalogue.catalogue import Network
 from core.catalogue.fields import Environment
 from core.http.egress import with_ascii_host
 from core.money import CENT_DIGITS, PPM_DIGITS, parse_units
 from core.rates.pricing import StandardTerms
 from core.settings.defaults import DEFAULTS
 from core.settings.networks import (
+    EXPLORER_SUFFIX,
     RPC_SUFFIX,
     SANCTIONS_SUFFIX,
     cold_addresses,
@@ -33,9 +35,12 @@ from core.settings.rates import rate_problems, rate_urls, variable
 from core.settings.rules import Role, holds_development_key, problems_of
 from core.settings.signer_rates import dollar_rates, parse_signer_rates, signer_rate_problems
 from core.settings.texts import (
+    NONE,
+    TXID,
     ByCode,
     ContractText,
     DatabaseUrl,
+    ExplorerText,
     Figures,
     HttpUrl,
     MailServerUrl,
@@ -87,6 +92,8 @@ class Settings(BaseModel):
     # lists sanctioned addresses.
     fee_caps: ByCode[Annotated[int, Field(ge=1)]] = Field(default_factory=lambda: MappingProxyType({}))
     sanctions_oracles: ByCode[ContractText] = Field(default_factory=lambda: MappingProxyType({}))
+    # By network code: the page of a transaction, in place of the catalogue's explorer; none: no link.
+    explorer_urls: ByCode[ExplorerText] = Field(default_factory=lambda: MappingProxyType({}))
     # Numbers that only the network's family reads, by network code and the end of the variable's name.
     figures: Figures = Field(default_factory=lambda: MappingProxyType({}))
     rpc_timeout_s: float = Field(5.0, gt=0, le=60)
@@ -233,6 +240,11 @@ class Settings(BaseModel):
         """Return the sender address of e-mails."""
         return self.mail_from or f"no-reply@{urlsplit(self.pay_url).hostname}"
 
+    def transaction_url(self, network: Network, txid: str) -> str:
+        """Return the page of a transaction in an explorer; empty if the network has none."""
+        pattern = self.explorer_urls.get(network.code, network.explorer)
+        return "" if pattern in {"", NONE} else pattern.replace(TXID, quote(txid, safe=""))
+
     def passphrase(self) -> str | None:
         """Return the keystore's passphrase from its variable or file. Raises OSError."""
         if self.wallet_passphrase_file is None:
@@ -286,6 +298,7 @@ def _fields(values: Mapping[str, str], environment: Environment) -> dict[str, ob
     fields["fee_caps"] = fee_caps(values)
     fields["figures"] = figures(values)
     fields["sanctions_oracles"] = network_variables(values, SANCTIONS_SUFFIX)
+    fields["explorer_urls"] = network_variables(values, EXPLORER_SUFFIX)
     fields["cold_addresses"] = cold_addresses(values, environment)
     fields["rates_urls"] = rate_urls(values)
     if environment == "development":
@@ -309,6 +322,8 @@ def _describe(error: ValidationError, values: Mapping[str, str]) -> Iterator[str
                 yield f"{str(network).upper()}{suffix}: {text}"
             case ("sanctions_oracles", network, *_):
                 yield f"{str(network).upper()}{SANCTIONS_SUFFIX}: {text}"
+            case ("explorer_urls", network, *_):
+                yield f"{str(network).upper()}{EXPLORER_SUFFIX}: {text}"
             case ("rates_urls", source, *_):
                 yield f"{variable(str(source))}: {text}"
             case (name, *_):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from types import MappingProxyType
-from typing import Annotated, TypeVar
+from typing import Annotated, Final, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -14,6 +14,9 @@ from core.settings.node_urls import read_node_url
 from core.settings.rules import split
 
 T = TypeVar("T")
+# The place of a transaction's id in an explorer's URL, and the word for "no explorer".
+TXID: Final = "{txid}"
+NONE: Final = "none"
 
 
 def decimal_text(digits: int, *, highest: int) -> AfterValidator:
@@ -65,6 +68,13 @@ def _check_secret_keys(text: str) -> str:
     return text
 
 
+def _check_explorer(text: str) -> str:
+    parts = urlsplit(text)
+    if text == NONE or (parts.scheme in {"http", "https"} and parts.hostname and text.count(TXID) == 1):
+        return text
+    raise ValueError(f"must be a URL of a transaction's page with {TXID} in it, or {NONE}")
+
+
 def _freeze_figures(figures: Mapping[str, Mapping[str, int]]) -> Mapping[str, Mapping[str, int]]:
     return MappingProxyType({code: MappingProxyType(dict(values)) for code, values in figures.items()})
 
@@ -80,6 +90,7 @@ NodeUrls = Annotated[
 ]
 SourceNetworks = Annotated[tuple[IPv4Network | IPv6Network, ...], BeforeValidator(_networks)]
 SecretKeysText = Annotated[str, AfterValidator(_check_secret_keys)]
+ExplorerText = Annotated[str, AfterValidator(_check_explorer)]
 ContractText = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]
 
 # A read-only mapping by the code of a network, a coin or a source.

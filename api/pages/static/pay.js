@@ -11,13 +11,14 @@
   const POLL_MAX_MS = 60000;
   const REDIRECT_S = 5;
   const STALE_AFTER = 2;
-  const SHOWN_DATA = ["stage", "tone", "expires", "rateExpires", "final"];
+  const SWAPPED = ["header", "lines", "body"];
+  const SHOWN_DATA = ["stage", "tone", "expires", "rateExpires", "final", "address"];
   const page = document.getElementById("payment");
   const byId = (id) => document.getElementById(id);
   const api = `/v1/pay/${encodeURIComponent(page.dataset.id)}`;
   // The server's own text of what is swapped, before this script touched it.
   const shown = new Map();
-  let etag = "";
+  let etag = page.dataset.tag ? `W/"${page.dataset.tag}"` : "";
   let failures = 0;
   let timer = 0;
   let freshAt = Date.now();
@@ -39,11 +40,6 @@
     const fresh = new DOMParser().parseFromString(html, "text/html");
     const next = fresh.getElementById("payment");
     if (!next) return;
-    if (next.dataset.address !== page.dataset.address) {
-      // A coin was chosen, here or in another window: all of the page is another.
-      window.location.reload();
-      return;
-    }
     const wasDone = isDone();
     const focused = document.activeElement ? document.activeElement.id : "";
     const opened = Array.from(document.querySelectorAll("#body details[open]"), (element) => element.id);
@@ -51,8 +47,7 @@
     const askedUntil = page.dataset.rateExpires;
     const stageBefore = page.dataset.stage;
     SHOWN_DATA.forEach((name) => { page.dataset[name] = next.dataset[name]; });
-    swap("lines", fresh);
-    swap("body", fresh);
+    SWAPPED.forEach((id) => swap(id, fresh));
     ["heading", "progress-text"].forEach((id) => setText(id, fresh.getElementById(id).textContent));
     ["progress", "progress-text", "countdown", "rate-time", "onward"].forEach((id) => {
       const element = fresh.getElementById(id);
@@ -188,7 +183,9 @@
         method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(choice),
       });
       if (answer.ok) {
+        remember(choice.currency);
         await poll();
+        byId("heading").focus();
         return;
       }
       pauseMs = retryAfterMs(answer);
@@ -198,7 +195,27 @@
       setText("select-error", "The gateway could not be reached. Please try again.");
     }
     show("select-error", true);
-    window.setTimeout(enable, pauseMs);
+    window.setTimeout(() => { enable(); button.focus(); }, pauseMs);
+  }
+
+  // The coin of the last choice comes first. A browser may forbid its storage, which then remembers nothing.
+  function remember(coin) {
+    try {
+      window.localStorage.setItem("coin", coin);
+    } catch {
+      // Nothing is remembered.
+    }
+  }
+
+  function putLastChoiceFirst() {
+    let coin = "";
+    try {
+      coin = window.localStorage.getItem("coin") || "";
+    } catch {
+      return;
+    }
+    const last = Array.from(document.querySelectorAll("[data-coin]")).find((each) => each.dataset.coin === coin);
+    if (last) last.parentElement.prepend(last);
   }
 
   async function copy(button) {
@@ -217,6 +234,7 @@
 
   // What only works with this script is shown by it.
   function enable() {
+    putLastChoiceFirst();
     document.querySelectorAll("[data-currency]").forEach((button) => { button.disabled = false; });
     document.querySelectorAll("[data-copy]").forEach((button) => { button.hidden = false; });
     ["remaining", "rate-left"].forEach((id) => show(id, true));
@@ -230,7 +248,7 @@
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden && !failures) poll();
   });
-  ["lines", "body"].forEach((id) => shown.set(id, byId(id).innerHTML));
+  SWAPPED.forEach((id) => shown.set(id, byId(id).innerHTML));
   enable();
   countDown();
   window.setInterval(countDown, 1000);

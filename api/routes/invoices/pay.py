@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
 import msgspec
@@ -15,11 +15,23 @@ from core import errors
 from core.ids import is_uuid
 from core.invoices.schemas import MethodChoice, PublicPayment, SelectMethod
 from core.rates import pricing
+from core.rates.pricing import Market, Terms
+from core.texts.render import coin_text
 from models.invoices import plan as invoice_plan
 from models.invoices import quoting, views
 from models.invoices import rows as invoices
+from models.invoices.rows import InvoiceRow
 from models.invoices.shown import Shown
 from models.merchants.terms import load_terms
+
+
+class Offer(NamedTuple):
+    """A method that the buyer may choose. amount: by the rates of this moment; empty while a rate is missing."""
+
+    currency: str
+    network: str
+    amount: str
+
 
 PATH: Final = "/v1/pay/{invoice_id}"
 PRIVATE: Final = ("additional_data", "payer_email", "payer_address")
@@ -42,13 +54,26 @@ def find(gateway: Gateway, text: str) -> Shown:
 
 def public_view(gateway: Gateway, shown: Shown) -> dict[str, Any]:
     """Return the public payment object, with the methods to choose from while none is chosen."""
-    row = shown.invoice
-    methods: list[tuple[str, str]] = []
-    if row.status == "select":
-        terms, usable = load_terms(row.merchant_id, gateway.settings.standard_terms), gateway.availability.read()
-        methods = pricing.offered_methods(gateway.catalogue, terms.accepted, usable.payments)
-        methods = invoice_plan.payable_methods(gateway.catalogue, usable.market, row, methods, terms)
+    methods = [(each.currency, each.network) for each in offers(gateway, shown.invoice)]
     return views.payment(gateway.catalogue, shown, pay_url=gateway.settings.pay_url, public=True, methods=methods)
+
+
+def offers(gateway: Gateway, row: InvoiceRow) -> list[Offer]:
+    """Return the methods to choose from, each with its present amount; empty once one is chosen."""
+    if row.status != "select":
+        return []
+    terms, usable = load_terms(row.merchant_id, gateway.settings.standard_terms), gateway.availability.read()
+    methods = pricing.offered_methods(gateway.catalogue, terms.accepted, usable.payments)
+    methods = invoice_plan.payable_methods(gateway.catalogue, usable.market, row, methods, terms)
+    return [Offer(*method, _present_amount(gateway, usable.market, row, method, terms)) for method in methods]
+
+
+def _present_amount(gateway: Gateway, market: Market, row: InvoiceRow, method: pricing.Method, terms: Terms) -> str:
+    try:
+        quote = invoice_plan.quote_choice(gateway.catalogue, market, row, method, terms)
+    except errors.DomainError:
+        return ""
+    return coin_text(gateway.catalogue, method[0], quote.payer_units)
 
 
 def read_payment(gateway: Gateway, call: Call) -> Reply:

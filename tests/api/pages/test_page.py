@@ -12,6 +12,7 @@ import pytest
 
 from core.catalogue.catalogue import load_catalogue
 from core.errors import PayNotFound
+from core.settings.settings import Settings
 from core.texts.qr import qr_data_uri
 from models.db import base
 from tests.api.conftest import Client
@@ -62,6 +63,25 @@ def test_a_buyer_who_may_choose_gets_the_methods(client: Client) -> None:
     assert 'id="view-select"' in text
     assert 'id="view-pay"' not in text
     assert "<img" not in text
+
+
+def test_each_method_shows_its_present_amount(client: Client) -> None:
+    for coin in ("USDT", "USD"):
+        base.execute("INSERT INTO rates VALUES (%s, 1, 'test', app_now()) ON CONFLICT DO NOTHING", (coin,))
+    text = page(client, status="select")
+    assert re.search(r'data-network="bsc"\s+aria-label="[0-9.]+ USDT on BNB Smart Chain"', text)
+
+
+def test_a_transaction_leads_to_the_networks_explorer(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    txid = "0x" + "ab" * 32
+    assert 'id="explorer"' not in page(client, txid=txid)
+    monkeypatch.setattr(
+        Settings, "transaction_url", lambda _, network, found: f"https://scan.example/{network.code}/{found}"
+    )
+    text = page(client, txid=txid)
+    link = f'<a id="explorer" href="https://scan.example/ethereum/{txid}" rel="noopener noreferrer" target="_blank">'
+    assert link in text
+    assert 'id="explorer"' not in page(client)
 
 
 CONFIRMED = {"status": "confirmed", "stray_reason": None, "currency": "USDT"}

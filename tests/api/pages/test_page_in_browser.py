@@ -259,6 +259,7 @@ def test_a_buyer_chooses_a_coin(page: Page, site: str, caller: FakeCaller) -> No
     caller.error = PayMethodNotAccepted("Not this one.")
     page.click('[data-currency="USDT"][data-network="ethereum"]')
     page.wait_for_selector("text=Not this one.")
+    page.wait_for_function("document.activeElement.id === 'choose-USDT-ethereum'")
 
     def choose(_called: Any) -> Any:
         return {"payment_status": "check", "address": ADDRESS}
@@ -271,9 +272,12 @@ def test_a_buyer_chooses_a_coin(page: Page, site: str, caller: FakeCaller) -> No
     )
     page.click('[data-currency="USDT"][data-network="ethereum"]')
     page.wait_for_selector("#qr")
+    assert page.evaluate("document.activeElement.id") == "heading"
 
     assert page.inner_text("#address") == ADDRESS
     assert caller.last.payload == {"invoice_id": str(invoice_id), "currency": "USDT", "network": "ethereum"}
+    page.goto(f"{site}/pay/{add_invoice(add_merchant(), status='select', expires_at='2100-01-01')}")
+    assert page.get_attribute(".methods li", "data-coin") == "USDT", "the last choice is the first"
 
 
 def test_a_paid_buyer_goes_on_to_the_shop(page: Page, site: str) -> None:
@@ -366,3 +370,11 @@ def test_the_merchant_or_else_the_device_chooses_the_theme(
     shown = opened.evaluate("getComputedStyle(document.body).backgroundColor")
     opened.close()
     assert shown == ground
+
+
+def test_the_script_does_not_fetch_the_page_again_at_once(page: Page, site: str) -> None:
+    answers: list[int] = []
+    page.on("response", lambda answer: answers.append(answer.status) if "/pay/" in answer.url else None)
+    page.goto(f"{site}/pay/{add_invoice(add_merchant(), expires_at='2100-01-01')}")
+    page.wait_for_load_state("networkidle")
+    assert answers[:2] == [200, 304]

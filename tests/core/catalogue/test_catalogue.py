@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import hashlib
 import json
+import re
 from base64 import urlsafe_b64decode
 from binascii import crc_hqx
 from typing import Any, cast, get_args
@@ -101,6 +102,13 @@ def test_the_catalogue_has_the_ten_networks_and_their_chain_ids(catalogue: Catal
     identities = {code: network.chain_identity for code, network in catalogue.networks.items()}
     assert {code: int(identity) for code, identity in identities.items() if identity.isdecimal()} == CHAIN_IDS
     assert {code for code, network in catalogue.networks.items() if network.family == "evm"} == set(CHAIN_IDS)
+
+
+def test_each_main_network_has_an_explorer_and_no_development_network_has() -> None:
+    explorers = [network.explorer for network in load_catalogue("production").networks.values()]
+    assert all(re.fullmatch(r"https://[a-z.]+/[a-z/#]*\{txid\}", explorer) for explorer in explorers)
+    assert len(set(explorers)) == len(explorers)
+    assert {network.explorer for network in load_catalogue("development").networks.values()} == {""}
 
 
 def test_a_main_network_and_its_development_network_have_different_identities() -> None:
@@ -243,9 +251,10 @@ def test_development_differs_only_in_pace_and_minimums() -> None:
     development, production = load_catalogue("development"), load_catalogue("production")
 
     for code, network in development.networks.items():
-        # No development chain is a rollup; off EVM they have an identity and addresses of their own.
+        # No development chain is a rollup or has an explorer; off EVM they have an identity and addresses of their own.
         same = dataclasses.replace(
             production.networks[code],
+            explorer="",
             confirmations=2,
             maturity=4,
             block_time_ms=1000,

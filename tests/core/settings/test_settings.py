@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from core.catalogue.catalogue import load_catalogue
 from core.rates.pricing import StandardTerms
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS, Role
 from core.settings.settings import Settings, SettingsError, load_settings
@@ -286,6 +287,21 @@ def test_a_network_may_have_a_gas_cap_and_a_sanctions_oracle_of_its_own() -> Non
     assert (settings.fee_caps, settings.sanctions_oracles) == ({"bsc": 7}, {"ethereum": oracle})
 
 
+def test_an_explorer_may_be_replaced_or_left_out() -> None:
+    catalogue = load_catalogue("production")
+    bsc, base = catalogue.networks["bsc"], catalogue.networks["base"]
+    settings = load_settings(
+        {**DEVELOPMENT, "BSC_EXPLORER_URL": "https://scan.example/#/{txid}?a", "BASE_EXPLORER_URL": "none"}
+    )
+
+    assert settings.transaction_url(bsc, "0x1/../2") == "https://scan.example/#/0x1%2F..%2F2?a"
+    assert settings.transaction_url(base, "0x1") == ""
+    standard = load_settings(DEVELOPMENT)
+    assert standard.transaction_url(base, "0x1") == "https://basescan.org/tx/0x1"
+    # No explorer shows the chain of one machine.
+    assert standard.transaction_url(load_catalogue("development").networks["base"], "0x1") == ""
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -307,6 +323,10 @@ def test_a_network_may_have_a_gas_cap_and_a_sanctions_oracle_of_its_own() -> Non
         ("DOGECHAIN_JOIN_SAT_VB", "7"),
         ("ETHEREUM_SANCTIONS_ORACLE", "0x40"),
         ("TRON_SANCTIONS_ORACLE", "0x40C57923924B5c5c5455c48D93317139ADDaC8fb"),
+        ("BSC_EXPLORER_URL", "https://scan.example/tx/"),
+        ("BSC_EXPLORER_URL", "javascript:alert({txid})"),
+        ("BSC_EXPLORER_URL", "https://scan.example/{txid}/{txid}"),
+        ("DOGECHAIN_EXPLORER_URL", "https://scan.example/{txid}"),
     ],
 )
 def test_an_invalid_gas_cap_or_oracle_is_refused(name: str, value: str) -> None:
