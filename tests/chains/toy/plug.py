@@ -118,7 +118,8 @@ def _with_toys(known: Catalogue) -> Catalogue:
 
 def _network(code: str) -> Network:
     return Network(
-        code=code, name=code.capitalize(), chain_identity=f"{code}-1", gas_currency=_COINS[code], native=_COINS[code],
+        code=code, name=code.capitalize(), explorer="", chain_identity=f"{code}-1", gas_currency=_COINS[code],
+        native=_COINS[code],
         confirmations=2, maturity=4, block_time_ms=1_000, finality_tag=None,
         family_parameters=_PARAMETERS[code],  # type: ignore[arg-type]  # known to the type checker are those that ship
     )  # fmt: skip
