@@ -9,7 +9,7 @@ from typing import Any, Final
 from devstack.solana import calls, queries
 from devstack.solana.faults import NO_METHOD, Fault
 from devstack.solana.simulator import Simulator
-from devstack.solana.view import View, view_of
+from devstack.solana.view import WHOLE, Reach, View, view_of
 
 Answer = Callable[[View], Any]
 
@@ -91,14 +91,14 @@ CONTROLS: Final[Mapping[str, Callable[..., object]]] = MappingProxyType(
 )
 
 
-def answer(simulator: Simulator, method: str, params: Sequence[Any]) -> Any:
-    """Return a node's answer. Raises Fault."""
+def answer(simulator: Simulator, method: str, params: Sequence[Any], reach: Reach = WHOLE) -> Any:
+    """Return the answer of a node that knows this part of the chain. Raises Fault."""
     with simulator.lock:
         if method in CONTROLS:
             return _control(simulator, method, params)
         if method not in METHODS:
             raise Fault(NO_METHOD, "Method not found")
-        return METHODS[method](view_of(simulator, params))
+        return METHODS[method](view_of(simulator, params, reach))
 
 
 def _control(simulator: Simulator, method: str, params: Sequence[Any]) -> object:

@@ -54,7 +54,7 @@ def send(view: View) -> str:
 
 
 def _preflight(view: View, signed: Signed) -> None:
-    index = view.simulator.index_at(str(view.options.get("preflightCommitment") or "finalized"))
+    index = view.index_of(str(view.options.get("preflightCommitment") or "finalized"))
     outcome, _ = view.simulator.run(signed, index, checks_signatures=True)
     if outcome.err == "SignatureFailure":
         raise Fault(BAD_SIGNATURE, "Transaction signature verification failure")

@@ -11,6 +11,7 @@ PREFLIGHT_FAILED: Final = -32002
 BAD_SIGNATURE: Final = -32003
 NOT_AVAILABLE: Final = -32004
 SKIPPED: Final = -32007
+NOT_STORED: Final = -32009
 CLEANED_UP: Final = -32001
 NO_VERSION: Final = -32015
 TOO_EARLY: Final = -32016
@@ -53,9 +54,15 @@ def skipped(slot: int) -> Fault:
     return Fault(SKIPPED, f"Slot {slot} was skipped, or missing due to ledger jump to recent snapshot")
 
 
-def cleaned_up(slot: int, first: int) -> Fault:
-    """Return the answer for a slot before those that this node keeps."""
-    return Fault(CLEANED_UP, f"Block {slot} cleaned up, does not exist on node. First available block: {first}")
+def pruned(slot: int, first: int, code: int) -> Fault:
+    """Return the answer for a slot before those that a node keeps; nodes and their stores differ in it."""
+    messages = {
+        CLEANED_UP: f"Block {slot} cleaned up, does not exist on node. First available block: {first}",
+        NOT_AVAILABLE: f"Block not available for slot {slot}",
+        SKIPPED: f"Slot {slot} was skipped, or missing due to ledger jump to recent snapshot",
+        NOT_STORED: f"Slot {slot} was skipped, or missing in long-term storage",
+    }
+    return Fault(code, messages[code])
 
 
 def no_version(version: int | str) -> Fault:

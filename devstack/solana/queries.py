@@ -7,7 +7,7 @@ from typing import Final
 from solders.pubkey import Pubkey
 
 from devstack.solana.blocks import Block, Included
-from devstack.solana.faults import bad_params, cleaned_up, no_version, not_available, skipped
+from devstack.solana.faults import bad_params, no_version, not_available, pruned, skipped
 from devstack.solana.programs import read_holding
 from devstack.solana.shapes import (
     ACCOUNTS,
@@ -107,7 +107,7 @@ def token_balance(view: View) -> Json:
 
 def first_block(view: View) -> int:
     """Return the first slot whose block this node keeps."""
-    return max(view.simulator.first_slot, view.simulator.blocks[0].slot)
+    return view.first_slot
 
 
 def blocks(view: View) -> list[int]:
@@ -118,9 +118,8 @@ def blocks(view: View) -> list[int]:
     last = view.number(1) if has_end else first + BLOCKS_MAX
     if last - first > BLOCKS_MAX:
         raise bad_params(f"Slot range too large; max {BLOCKS_MAX}")
-    first = max(first, view.simulator.first_slot)
-    newest = view.block.slot
-    return [one.slot for one in view.simulator.blocks if first <= one.slot <= min(last, newest)]
+    known = view.simulator.blocks[: view.index + 1]
+    return [one.slot for one in known if first <= one.slot <= last and view.keeps(one)]
 
 
 def block(view: View) -> Json:
@@ -164,12 +163,9 @@ def statuses(view: View) -> Json:
     if len(asked) > STATUSES_MAX:
         raise bad_params(f"Too many inputs provided; max {STATUSES_MAX}")
     searches = bool(view.options.get("searchTransactionHistory"))
-    newest = view.simulator.index_at("processed")
-    answer = [_status(view, str(one), searches=searches) for one in asked]
-    return {
-        "context": {"apiVersion": API_VERSION, "slot": view.simulator.blocks[newest].slot},
-        "value": answer,
-    }
+    newest = view.simulator.blocks[view.index_of("processed")]
+    value = [_status(view, newest, str(one), searches=searches) for one in asked]
+    return {"context": {"apiVersion": API_VERSION, "slot": newest.slot}, "value": value}
 
 
 def signatures(view: View) -> list[Json]:
@@ -190,7 +186,7 @@ def signatures(view: View) -> list[Json]:
 def prices(view: View) -> list[Json]:
     """Return the least price of a compute unit in each of the last blocks, for transactions that write accounts."""
     asked = [str(one) for one in view.params[0]] if view.params and isinstance(view.params[0], list) else []
-    recent = view.simulator.blocks[-LIFE_BLOCKS:]
+    recent = view.simulator.blocks[: view.index_of("processed") + 1][-LIFE_BLOCKS:]
     return [
         {"slot": one.slot, "prioritizationFee": max(one.floor.get(key, 0) for key in ["", *asked])} for one in recent
     ]
@@ -208,12 +204,12 @@ def _shown(view: View, key: Pubkey) -> Json | None:
 def _block(view: View) -> Block:
     check_confirmed(view)
     asked = view.number()
-    if asked < view.simulator.first_slot:
-        raise cleaned_up(asked, view.simulator.first_slot)
+    if asked < view.first_slot:
+        raise pruned(asked, view.first_slot, view.reach.pruned_code)
     if asked > view.block.slot:
         raise not_available(asked)
     index = view.simulator.slots.get(asked)
-    if index is None:
+    if index is None or asked in view.reach.lost:
         raise skipped(asked)
     return view.simulator.blocks[index]
 
@@ -244,24 +240,22 @@ def _check_version(view: View, one: Included) -> None:
 def _seen(view: View, signature: str) -> tuple[Block, Included] | None:
     """Return a transaction of a block that the question sees and the node keeps."""
     known = view.simulator.status(signature)
-    if known is None or known[0].slot > view.block.slot or known[0].slot < view.simulator.first_slot:
+    if known is None or known[0].slot > view.block.slot or not view.keeps(known[0]):
         return None
     return known
 
 
-def _status(view: View, signature: str, *, searches: bool) -> Json | None:
-    simulator = view.simulator
-    known = simulator.status(signature)
-    if known is None:
+def _status(view: View, newest: Block, signature: str, *, searches: bool) -> Json | None:
+    known = view.simulator.status(signature)
+    if known is None or known[0].slot > newest.slot:
         return None
     there, one = known
-    newest = simulator.head.height
-    if newest - there.height > LIFE_BLOCKS and not (searches and there.slot >= simulator.first_slot):
+    if newest.height - there.height > LIFE_BLOCKS and not (searches and view.keeps(there)):
         return None
     name = _commitment(view, there)
     return {
         "slot": there.slot,
-        "confirmations": None if name == "finalized" else newest - there.height,
+        "confirmations": None if name == "finalized" else newest.height - there.height,
         "err": one.outcome.err,
         "status": status_json(one.outcome.err),
         "confirmationStatus": name,
@@ -270,9 +264,7 @@ def _status(view: View, signature: str, *, searches: bool) -> Json | None:
 
 def _commitment(view: View, there: Block) -> str:
     reached = (
-        name
-        for name in ("finalized", "confirmed")
-        if there.slot <= view.simulator.blocks[view.simulator.index_at(name)].slot
+        name for name in ("finalized", "confirmed") if there.slot <= view.simulator.blocks[view.index_of(name)].slot
     )
     return next(reached, "processed")
 

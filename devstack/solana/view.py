@@ -11,7 +11,7 @@ from typing import Any, Final
 from solders.pubkey import Pubkey
 
 from devstack.solana.blocks import Block
-from devstack.solana.faults import Fault, bad_params, too_early
+from devstack.solana.faults import CLEANED_UP, Fault, bad_params, too_early
 from devstack.solana.shapes import Json
 from devstack.solana.simulator import COMMITMENTS, Simulator
 
@@ -21,10 +21,27 @@ API_VERSION: Final = "4.3.0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """The part of the chain that one node knows: the whole of it unless it is behind, or has a short history."""
+
+    # The number of the newest blocks that it has not received.
+    behind: int = 0
+    # Blocks before this slot are pruned, and a question about one is refused by this code.
+    first_slot: int = 0
+    pruned_code: int = CLEANED_UP
+    # Slots whose blocks it lost, for it began from a snapshot behind them.
+    lost: frozenset[int] = frozenset()
+
+
+WHOLE: Final = Reach()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """One question. index: the newest block of its commitment."""
 
     simulator: Simulator
+    reach: Reach
     params: Sequence[Any]
     options: Json
     commitment: str
@@ -34,6 +51,19 @@ class View:
     def block(self) -> Block:
         """Return the newest block that the question sees."""
         return self.simulator.blocks[self.index]
+
+    @property
+    def first_slot(self) -> int:
+        """Return the first slot whose block the node keeps."""
+        return max(self.simulator.first_slot, self.reach.first_slot)
+
+    def index_of(self, commitment: str) -> int:
+        """Return the index of the newest block of a commitment."""
+        return max(0, self.simulator.index_at(commitment) - self.reach.behind)
+
+    def keeps(self, block: Block) -> bool:
+        """Return True if the node has a block."""
+        return block.slot >= self.first_slot and block.slot not in self.reach.lost
 
     def in_context(self, value: object) -> Json:
         """Return an answer with the slot that it is of."""
@@ -57,16 +87,16 @@ class View:
         return value
 
 
-def view_of(simulator: Simulator, params: Sequence[Any], *, default: str = FINALIZED) -> View:
+def view_of(simulator: Simulator, params: Sequence[Any], reach: Reach) -> View:
     """Return the view of a question. Raises Fault."""
     options: Json = next((one for one in params if isinstance(one, dict)), {})
-    commitment = str(options.get("commitment") or default)
+    commitment = str(options.get("commitment") or FINALIZED)
     if commitment not in COMMITMENTS:
         raise bad_params(f"unknown variant `{commitment}`")
-    index = simulator.index_at(commitment)
+    index = max(0, simulator.index_at(commitment) - reach.behind)
     if int(options.get("minContextSlot") or 0) > simulator.blocks[index].slot:
         raise too_early(simulator.blocks[index])
-    return View(simulator=simulator, params=params, options=options, commitment=commitment, index=index)
+    return View(simulator=simulator, reach=reach, params=params, options=options, commitment=commitment, index=index)
 
 
 def read_key(text: Any) -> Pubkey:

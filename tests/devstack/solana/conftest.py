@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.peers.solana import Solana
+from tests.peers.solana.chain import Solana
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from devstack.supervise.ports import free_port
 from tests.devstack.waiting import wait_for
 from tests.models.builders import CATALOGUE
 from tests.peers.lying_rpc import LyingRpc
-from tests.peers.solana import NETWORK, SOL, Solana
+from tests.peers.solana.chain import NETWORK, SOL, Solana
 
 KEY = "0x" + "b1" * 32
 PAIRS = CATALOGUE.pairs_on("solana")

@@ -16,7 +16,7 @@ from solders.transaction import VersionedTransaction
 from devstack.solana.buyer import Buyer, new_address
 from devstack.solana.programs import close_holding, give_away, move_tokens, write_memo
 from devstack.solana.simulator import Simulator
-from tests.peers.solana import BUYER, NAMESAKE, NETWORK, SOL, TAXED, USDT, Solana, holding
+from tests.peers.solana.chain import BUYER, NAMESAKE, NETWORK, SOL, TAXED, USDT, Solana, holding
 
 ACCOUNT_RENT = 2_039_280
 LEAST_COIN = 890_880

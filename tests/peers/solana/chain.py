@@ -19,6 +19,7 @@ from devstack.solana.faults import Fault
 from devstack.solana.programs import TOKEN, TOKEN_2022, associated
 from devstack.solana.server import Server
 from devstack.solana.simulator import Simulator
+from tests.peers.solana.forwarder import FORWARDER, forwarder_code
 
 CATALOGUE: Final = load_catalogue("development")
 NETWORK: Final = CATALOGUE.networks["solana"]
@@ -48,6 +49,7 @@ class Solana:
         for mint in (USDT, USDC, NAMESAKE):
             self.act("mint", address=mint, decimals=DECIMALS)
         self.act("mint", address=TAXED, decimals=DECIMALS, program="token-2022", fee_bps=FEE_BPS)
+        self.act("program", address=str(FORWARDER), code=forwarder_code())
         for mint in (USDT, USDC, NAMESAKE, TAXED):
             self.act("tokens", address=BUYER.address, mint=mint, units=RICHES)
 
