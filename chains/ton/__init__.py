@@ -1,1 +1,1 @@
-"""TON: cells, keys and messages so far; no network of this family is served yet."""
+"""TON: cells, keys, messages and transactions so far; no network of this family is served yet."""
