@@ -243,8 +243,9 @@ def record(deposit: Deposit) -> bool:
 def _with_first_moments(deposit: Deposit) -> Deposit:
     """Return a deposit with its moments: the one that counts for its price, and its sighting's."""
     moments = sightings.moments_of(
-        deposit.network, deposit.txid, deposit.ordinal, owner_id=deposit.owner_id, block_time=deposit.block_time
-    )
+        deposit.network, deposit.txid, deposit.ordinal, owner_id=deposit.owner_id, block_height=deposit.block_height,
+        block_time=deposit.block_time,
+    )  # fmt: skip
     dated = deposit.but(id=uuid7(), seen_at=moments.counted_at)
     return dated if moments.seen_at is None else dated.but(detected_at=moments.seen_at)
 

@@ -206,22 +206,25 @@ def forget_lost(network: str, *, left: Collection[str] = ()) -> list[str]:
     return gone
 
 
-def moments_of(network: str, txid: str, ordinal: str, *, owner_id: UUID, block_time: datetime) -> Moments:
+def moments_of(
+    network: str, txid: str, ordinal: str, *, owner_id: UUID, block_height: int, block_time: datetime
+) -> Moments:
     """Return the moments of a deposit: its block's, its reading's, or its sighting's, whichever is first.
 
     A soon sighting counts from the moment when it became soon. One that was soon in time and no longer is gets the
     price of its block and stays in time: its moment is the expiry, if the block is later. A block may be dated ahead;
-    its payments were made before it was read.
+    its payments were made before it was read. It may be dated back; it was made after the scanned block before it.
     """
     moments = one_as(
         Moments,
         "SELECT s.seen_at, LEAST(b.at, CASE WHEN s.is_soon THEN s.soon_at"
         "  WHEN s.soon_at <= i.expires_at THEN i.expires_at END) AS counted_at"
-        " FROM (SELECT LEAST(%s::timestamptz, app_now()) AS at) b"
+        " FROM (SELECT LEAST(GREATEST(%s::timestamptz, (SELECT block_time FROM chain_blocks WHERE network = %s"
+        "  AND height < %s ORDER BY height DESC LIMIT 1)), app_now()) AS at) b"
         " LEFT JOIN sightings s ON s.network = %s AND s.txid = %s AND s.ordinal = %s AND s.owner_id = %s"
         "  AND s.gone_at IS NULL AND b.at <= s.seen_at + make_interval(secs => %s)"
         " LEFT JOIN invoices i ON i.id = s.owner_id",
-        (block_time, network, txid, ordinal, owner_id, COUNTED_S),
+        (block_time, network, block_height, network, txid, ordinal, owner_id, COUNTED_S),
     )
     return cast("Moments", moments)
 

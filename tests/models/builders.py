@@ -150,6 +150,10 @@ class Chain:
 
     def find_late(self, to: InvoiceRow, units: int, *, at: datetime) -> None:
         """Record a deposit of an earlier block that no reading showed; the last block carries it."""
+        # As old as the blocks before the real one.
+        execute(
+            "UPDATE chain_blocks SET block_time = LEAST(block_time, %s) WHERE network = %s", (at, self.network.code)
+        )
         assert deposits.record(self._placed(self.transfer(to, units)).but(block_time=at))
 
     def confirm(self) -> None:

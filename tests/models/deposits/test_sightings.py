@@ -11,6 +11,7 @@ import pytest
 
 from core.invoices.timeline_schemas import Timeline
 from models.db.base import app_now, column, execute, rows
+from models.deposits import rows as deposits
 from models.deposits import sightings
 from models.invoices import rows as invoices
 from models.invoices import timeline
@@ -155,6 +156,19 @@ def test_a_sighting_of_the_last_day_dates_a_deposit_whose_block_is_dated_ahead(s
     assert rows("SELECT d.seen_at = s.soon_at, d.detected_at = s.seen_at FROM deposits d, sightings s") == [
         (True, True)
     ]
+
+
+@pytest.mark.parametrize(("ahead_s", "counted_s"), [(-3600, -60), (60, 0)])
+def test_a_deposit_in_a_block_dated_back_counts_from_the_block_before_it(
+    shop: UUID, chain: Chain, ahead_s: int, counted_s: int
+) -> None:
+    """Otherwise its miner could give a payer the price of an hour ago, or a payment after the expiry its sale."""
+    mine = invoice(shop)
+    now = app_now()
+    chain.mine(at=now + timedelta(seconds=min(ahead_s, 0) // 60))
+    chain.pay(mine, PRICE, at=now + timedelta(seconds=ahead_s))
+    [deposit] = deposits.of_owner(mine.id)
+    assert abs((deposit.seen_at - now).total_seconds() - counted_s) < 30
 
 
 def test_a_sighting_of_another_invoice_gives_a_deposit_no_time(shop: UUID, chain: Chain) -> None:
