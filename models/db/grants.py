@@ -75,7 +75,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "ledger_scales": ("r", "ri", "ri"),
     "ledger_transfers": ("r", "ri", "ri"),
     "liquidity_alarms": ("", "riu", ""),
-    "maturing_credits": ("r", "rid", "ri"),
+    "maturing_credits": ("r", "riu(deposit_id)d", "ri"),
     "merchants": (
         "r",
         "ru(terms_version,accuracy_ppm,accuracy_enabled,ip_allowlist,is_payout_fee_on_top,is_split_enabled,"

@@ -19,7 +19,7 @@ PROCESSES: Final = {
 }
 WRITES: Final = {"INSERT", "UPDATE", "DELETE"}
 # Locked by SELECT … FOR UPDATE and never changed.
-LOCKED_ALONE: Final = {("accounts", WORKERS), ("accounts", SIGNER)}
+LOCKED_ALONE: Final = {("accounts", WORKERS), ("accounts", SIGNER), ("maturing_credits", WORKERS)}
 # Changed only by hooks (models.outcomes.payout_hooks), which are registered where the reader does not look.
 BY_HOOKS: Final = {("signer.counted", SIGNER)}
 # Written by triggers on tables that the role writes.
