@@ -313,7 +313,7 @@ class TronParameters(Parameters, frozen=True, kw_only=True, tag="tron"):
 class SolanaParameters(Parameters, frozen=True, kw_only=True, tag="solana"):
     """The parameters of a Solana cluster: only its identity, the genesis hash."""
 
-    DEVELOPMENT_IDENTITY: ClassVar[str] = "solana-development"
+    DEVELOPMENT_IDENTITY: ClassVar[str] = "FtFyWSdB17dT6mCPHf5raaNAJoKqm1EXAfFmLPp7VN7S"
 
 
 class TonParameters(Parameters, frozen=True, kw_only=True, tag="ton"):

@@ -1,4 +1,4 @@
-// Answers one line of JSON with another: what tronweb makes of a transaction, a key or a chain. Started by peer.py.
+// Answers one line of JSON with another: what tronweb makes of a transaction, a key or a chain. Started by library.py.
 //
 // argv: the library's own bundle, which was made for a browser.
 import { createRequire } from "node:module";

@@ -28,9 +28,9 @@ from tests.chains.tron.world import (
     payment,
     world,
 )
+from tests.peers.libraries.fetched import TRONWEB, fetched
+from tests.peers.libraries.library import Library
 from tests.peers.tron import BUYER, TRX, USDT, Key, Tron
-from tests.peers.tronweb.fetched import bundle
-from tests.peers.tronweb.peer import Tronweb
 
 WORDS = " ".join(["abandon"] * 11 + ["about"])
 BUYER_KEY = f"{0xB0B:064x}"
@@ -71,7 +71,7 @@ MADE = {
 
 @pytest.mark.parametrize(("make", "account"), MADE.values(), ids=MADE)
 def test_each_of_our_transactions_is_rebuilt_to_the_byte(
-    chain: World, tronweb: Tronweb, make: Callable[[World], Draft], account: int
+    chain: World, tronweb: Library, make: Callable[[World], Draft], account: int
 ) -> None:
     draft = make(chain)
     attempt = chain.spender.sign(draft, counter=None, keys=KEYRING)
@@ -104,7 +104,7 @@ def test_each_of_our_transactions_is_rebuilt_to_the_byte(
     assert answer["signature"][:128] == tronweb.ask("sign", key=key, whole=attempt.raw.hex())[:128]
 
 
-def test_our_changed_transaction_has_no_valid_signer(chain: World, tronweb: Tronweb) -> None:
+def test_our_changed_transaction_has_no_valid_signer(chain: World, tronweb: Library) -> None:
     """The other library really computes: its answer is not a copy of its input."""
     attempt = chain.signed(payment(UNITS))[1]
     changed = attempt.raw.replace(bytes.fromhex(hexed(THEIRS)), bytes.fromhex(hexed(BUYER.address)))
@@ -118,7 +118,7 @@ def test_our_changed_transaction_has_no_valid_signer(chain: World, tronweb: Tron
 
 
 @pytest.mark.parametrize("pair", [None, USDT_PAIR], ids=["TRX", "USDT"])
-def test_our_transaction_arrives_sent_by_either_library(chain: World, tronweb: Tronweb, pair: Pair | None) -> None:
+def test_our_transaction_arrives_sent_by_either_library(chain: World, tronweb: Library, pair: Pair | None) -> None:
     draft, attempt = chain.signed(payment(UNITS, pair=pair))
 
     answer = tronweb.ask("send", url=chain.tron.url, whole=attempt.raw.hex())
@@ -133,19 +133,19 @@ def test_our_transaction_arrives_sent_by_either_library(chain: World, tronweb: T
     assert int(arrived) == UNITS
 
 
-def test_trx_that_tronweb_sends_is_found(chain: World, tronweb: Tronweb) -> None:
+def test_trx_that_tronweb_sends_is_found(chain: World, tronweb: Library) -> None:
     assert tronweb.ask("pay", url=chain.tron.url, key=BUYER_KEY, to=OURS.address, units=UNITS)["result"]
 
     assert chain.transfers() == [("native", "TRX", UNITS, OURS.address)]
 
 
-def test_a_token_that_tronweb_sends_is_found(chain: World, tronweb: Tronweb) -> None:
+def test_a_token_that_tronweb_sends_is_found(chain: World, tronweb: Library) -> None:
     tronweb.ask("payToken", url=chain.tron.url, key=BUYER_KEY, token=USDT, to=OURS.address, units=str(UNITS))
 
     assert chain.transfers() == [("0", "USDT", UNITS, OURS.address)]
 
 
-def test_tronweb_gets_a_nodes_refusal(chain: World, tronweb: Tronweb) -> None:
+def test_tronweb_gets_a_nodes_refusal(chain: World, tronweb: Library) -> None:
     answer = tronweb.ask("pay", url=chain.tron.url, key="01" * 32, to=OURS.address, units=1)
     assert answer["code"] == "CONTRACT_VALIDATE_ERROR"
 
@@ -156,11 +156,11 @@ def test_another_file_than_the_pinned_one_is_not_run(tmp_path: Path) -> None:
     npm.chmod(0o755)
 
     with pytest.raises(NoNpmError, match="another file"):
-        bundle({"PATH": f"{tmp_path}:/usr/bin:/bin"}, tmp_path / "cache")
+        fetched({"PATH": f"{tmp_path}:/usr/bin:/bin"}, tmp_path / "cache", TRONWEB)
     assert list((tmp_path / "cache").rglob("*.cjs")) == []
 
 
-def test_both_write_addresses_alike_and_refuse_misspelt_ones(tronweb: Tronweb) -> None:
+def test_both_write_addresses_alike_and_refuse_misspelt_ones(tronweb: Library) -> None:
     chance = random.Random(20261124)  # noqa: S311
     for _ in range(100):
         secret = chance.randrange(1, 2**255)
@@ -179,7 +179,7 @@ def test_both_write_addresses_alike_and_refuse_misspelt_ones(tronweb: Tronweb) -
 
 
 @pytest.mark.parametrize("account", [DEPOSITS, HOT])
-def test_keys_come_of_the_words_as_everywhere(tronweb: Tronweb, account: int) -> None:
+def test_keys_come_of_the_words_as_everywhere(tronweb: Library, account: int) -> None:
     for index in (0, 1, 77, 2**31 - 1):
         answer = tronweb.ask("derive", words=WORDS, path=path(account, index))
 
