@@ -9,8 +9,8 @@ from typing import cast
 
 from actors.context import Context
 from actors.network_ticks import network_tick
-from actors.recovery import missing, unread
-from chains.family import CounterReader, DepartureReader, Reader
+from actors.recovery import disputed, missing, unread
+from chains.family import CounterReader, DepartureReader, Reader, SenderReader
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
 
@@ -19,9 +19,12 @@ from core.catalogue.families import traits_of
 def seek_departures(ctx: Context, network: Network, chain: Reader) -> bool:
     """Find the departures that the chain's slot counts show, or read those that the scan noted.
 
-    Return whether a whole page was read, so that there may be more.
+    Judges disputed notes of our own attempts too. Return whether a whole page was read, so that there may be more.
     """
     if traits_of(network).notes_departures_by_counter:
         missing.seek(ctx, network, cast("CounterReader", chain))
         return False
-    return unread.read(ctx, network, cast("DepartureReader", chain)) == unread.READ_PER_STEP
+    is_more = unread.read(ctx, network, cast("DepartureReader", chain)) == unread.READ_PER_STEP
+    if traits_of(network).notes_departures_by_sender:
+        disputed.judge(network, cast("SenderReader", chain))
+    return is_more

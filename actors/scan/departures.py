@@ -9,7 +9,7 @@ import structlog
 
 from actors.context import Context
 from actors.scan.reading import NOTHING, Left, Reading
-from chains.base import WITNESSES_MIN, BlockScan, DisownedError
+from chains.base import WITNESSES_MIN, Block, BlockScan, DisownedError
 from chains.family import CounterReader, Reader, SenderReader
 from chains.spending import Departure
 from core.catalogue.catalogue import Network
@@ -102,8 +102,16 @@ def lacking_in(network: Network, chain: Reader, scan: BlockScan) -> tuple[str, .
     lacked = seen.lacked(network.code, height=block.height, block_hash=block.hash, shown=shown)
     if not lacked:
         return ()
+    return denied(network, cast("SenderReader", chain), block, lacked)
+
+
+def denied(network: Network, chain: SenderReader, block: Block, txids: Collection[str]) -> tuple[str, ...]:
+    """Return the noted attempts among these that two providers lack in a block, and more than show them.
+
+    The others are disputed and still count as included.
+    """
     lacking = []
-    for txid, voices in cast("SenderReader", chain).inclusions(block, lacked).items():
+    for txid, voices in chain.inclusions(block, txids).items():
         if voices.other >= WITNESSES_MIN and voices.other > voices.same:
             lacking.append(txid)
             continue
@@ -131,9 +139,15 @@ def _compares(network: Network, chain: Reader) -> bool:
 
 def _take_back_lacking(reading: Reading) -> None:
     """Take back the notes of attempts that their block lacks by the word of two providers."""
-    network, block = reading.network.code, reading.scan.block
-    for txid in seen.take_back(network, reading.lacking, height=block.height, block_hash=block.hash):
-        log.error("rescan.attempt_missing", network=network, height=block.height, txid=txid)
+    take_back_seen(reading.network, reading.lacking, reading.scan.block)
+
+
+def take_back_seen(network: Network, txids: Collection[str], block: Block) -> int:
+    """Take back the notes of attempts in a block, in the caller's transaction; return how many there were."""
+    taken = seen.take_back(network.code, txids, height=block.height, block_hash=block.hash)
+    for txid in taken:
+        log.error("rescan.attempt_missing", network=network.code, height=block.height, txid=txid)
+    return len(taken)
 
 
 def _takers(network: Network, scan: BlockScan) -> dict[str, str]:

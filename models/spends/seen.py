@@ -55,6 +55,19 @@ def lacked(network: str, *, height: int, block_hash: str, shown: Collection[str]
     )
 
 
+def overdue(network: str, *, limit: int) -> list[Seen]:
+    """Return the notes of attempts whose window the scan has passed and that no node has shown as included."""
+    return rows_as(
+        Seen,
+        "SELECT n.network, n.txid, n.height, n.block_hash FROM spends s JOIN spend_attempts a ON a.spend_id = s.id"
+        " JOIN attempts_seen n ON (n.network, n.txid) = (a.network, a.txid)"
+        " JOIN chain_cursors c ON c.network = s.network"
+        " WHERE s.network = %s AND s.settled_at IS NULL AND s.mined_txid IS NULL"
+        f" AND (c.height > a.expires_height OR {cursors.PASSED} > a.expires_at) ORDER BY n.height, n.txid LIMIT %s",
+        (network, limit),
+    )
+
+
 def take_back(network: str, txids: Collection[str], *, height: int, block_hash: str) -> list[str]:
     """Take back the notes of these attempts in a block; return the transactions that were noted there."""
     return column(
