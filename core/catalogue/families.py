@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self, cast
 
 import msgspec
 
+from core.addresses import solana
 from core.catalogue.fields import CurrencyCode, Positive, Text
 
 if TYPE_CHECKING:
@@ -311,9 +312,34 @@ class TronParameters(Parameters, frozen=True, kw_only=True, tag="tron"):
 
 
 class SolanaParameters(Parameters, frozen=True, kw_only=True, tag="solana"):
-    """The parameters of a Solana cluster: only its identity, the genesis hash."""
+    """The parameters of a Solana cluster. Its identity is the genesis hash. The measure of fees is a transaction."""
 
+    # Ten SOL.
+    FEE_CAP_MAX: ClassVar[int] = 10**10
     DEVELOPMENT_IDENTITY: ClassVar[str] = "FtFyWSdB17dT6mCPHf5raaNAJoKqm1EXAfFmLPp7VN7S"
+
+    # The highest cost of one transaction, in lamports, rent of the recipient's token account included.
+    fee_cap_lamports: Positive
+
+    @property
+    def fee_cap(self) -> int:
+        """Return the highest cost of one transaction, in lamports."""
+        return self.fee_cap_lamports
+
+    @property
+    def payout_measure_max(self) -> int:
+        """Return 1: a payout is one transaction."""
+        return 1
+
+    def problems(
+        self,
+        identity: str,
+        gas_currency: str,  # noqa: ARG002
+        currencies: frozenset[str],  # noqa: ARG002
+    ) -> Iterator[str]:
+        """Say what contradicts the network."""
+        if solana.stored(identity) is None:
+            yield "its identity is no block's hash"
 
 
 class TonParameters(Parameters, frozen=True, kw_only=True, tag="ton"):

@@ -69,8 +69,8 @@ def test_the_operators_gas_cap_replaces_the_catalogues() -> None:
     named = settings(ETHEREUM_GAS_CAP_GWEI="7")
 
     assert [fee_cap_units(NETWORKS[code], named) for code in ("ethereum", "bsc")] == [7 * 10**9, 20 * 10**9]
-    with pytest.raises(LookupError, match="solana has no cap on fees"):
-        fee_cap_units(NETWORKS["solana"], named)
+    with pytest.raises(LookupError, match="ton has no cap on fees"):
+        fee_cap_units(NETWORKS["ton"], named)
 
 
 def test_who_sweeps_is_asked_of_no_network_of_coins_and_who_joins_of_no_other() -> None:

@@ -144,10 +144,10 @@ def test_every_question_about_a_family_has_its_answer() -> None:
 
 
 def test_every_family_answers_each_question_about_parameters() -> None:
-    silent = load_catalogue("production").networks["solana"].family_parameters
+    silent = load_catalogue("production").networks["ton"].family_parameters
 
-    assert (silent.fee_cap, silent.payout_measure_max, silent.in_development()) == (None, 0, silent)
-    assert list(silent.problems("any", "SOL", frozenset())) == []
+    assert (silent.fee_cap, silent.payout_measure_max) == (None, 0)
+    assert list(silent.problems("any", "TON", frozenset())) == []
     with pytest.raises(ValueError, match="tron is no network of bitcoin"):
         bitcoin_parameters(load_catalogue("production").networks["tron"])
     with pytest.raises(ValueError, match="tron is no EVM network"):
@@ -219,7 +219,7 @@ def test_production_uses_real_depths_and_amounts_worth_a_sweep() -> None:
 
     assert {code: (n.confirmations, n.maturity) for code, n in production.networks.items()} == {
         "ethereum": (12, 64), "bsc": (20, 60), "polygon": (64, 256), "avalanche": (12, 24), "base": (30, 450),
-        "arbitrum": (240, 3600), "tron": (20, 27), "solana": (32, 64), "ton": (3, 10), "bitcoin": (2, 6),
+        "arbitrum": (240, 3600), "tron": (20, 27), "solana": (5, 32), "ton": (3, 10), "bitcoin": (2, 6),
     }  # fmt: skip
     assert [production.pairs["USDT", network].min_deposit_units for network in ("ethereum", "base", "bsc")] == [
         5_000_000, 1_000_000, 10**18,
@@ -464,9 +464,12 @@ MUTATIONS: dict[str, tuple[Any, str]] = {
     "a network without identity": (lambda d: row(d, "networks", code="bsc").update(chain_identity=""), "length >= 1"),
     "a chain id twice": (lambda d: row(d, "networks", code="bsc").update(chain_identity="1"), "1 appears twice"),
     "a genesis twice": (
-        lambda d: row(d, "networks", code="solana").update(chain_identity=GENESES["ton"]), "appears twice",
+        lambda d: row(d, "networks", code="ton").update(chain_identity=GENESES["solana"]), "appears twice",
     ),
     "a gas cap off EVM": (lambda d: parameters_row(d, "tron").update(gas_cap_gwei=7), "unknown field `gas_cap_gwei`"),
+    "a cluster whose identity is no block's hash": (
+        lambda d: row(d, "networks", code="solana").update(chain_identity="main"), "no block's hash",
+    ),
     "a TRON network whose identity is no block's id": (
         lambda d: row(d, "networks", code="tron").update(chain_identity="7"), "no block's id",
     ),
