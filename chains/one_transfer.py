@@ -1,4 +1,4 @@
-"""Decides the fate of a transaction that makes one transfer, from all nodes' answers. Used by evm and tron.
+"""Decides the fate of a transaction that makes one transfer, from all nodes' answers. Used by evm, tron and solana.
 
 A verdict that releases money takes as many providers as the family asks for: a lie must not pay a merchant twice.
 """
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import mode
 
-from chains.base import ProviderError, witnesses_needed
-from chains.spending import Fate, FateKind, Intent, KeyRef, Movement, Output
+from chains.base import WITNESSES_MIN, AbsentError, DisownedError, NotYetError, ProviderError, witnesses_needed
+from chains.spending import Departure, Fate, FateKind, Intent, KeyRef, Movement, Output
 from core.catalogue.catalogue import Network, Pair
 
 
@@ -73,3 +73,20 @@ def movements(fate: Fate, intent: Intent, network: Network) -> tuple[Movement, .
     moved[sender, coin] -= left
     moved[output.recipient, coin] += arrived
     return tuple(Movement(address=who, currency=what, units=units) for (who, what), units in moved.items() if units)
+
+
+def departed(answers: Sequence[Departure | ProviderError | None]) -> Departure | None:
+    """Return the departure that any node proves, whatever the others say; None if nodes show it without proof.
+
+    Raises DisownedError if no node proves it and at least two, and more than show it, lack it: it was never there.
+    Raises ProviderError if no node shows it.
+    """
+    for each in answers:
+        if isinstance(each, Departure):
+            return each
+    lacking = sum(isinstance(each, AbsentError) for each in answers)
+    if lacking >= WITNESSES_MIN and lacking > answers.count(None):
+        raise DisownedError("most providers have no such transaction in its block")
+    if None in answers:
+        return None
+    raise next((each for each in answers if isinstance(each, ProviderError)), NotYetError("no provider may be asked"))

@@ -114,8 +114,10 @@ class Window:
     """The claim of families whose transactions expire with the block or moment that they refer to."""
 
     reference: str
-    # The last block or the last moment at which it can be included; the family has one of them.
+    # The last height, the last block by Block.count, or the last moment at which it can be included; the family has one
+    # of them.
     last_height: int | None = None
+    last_block: int | None = None
     ends_at: datetime | None = None
 
 
@@ -138,6 +140,8 @@ class Scanned:
 
     height: int
     time: datetime
+    # As of Block.count.
+    count: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,13 +221,16 @@ class Case:
 
     intent: Intent
     claim: Claim
-    # The ids of all its attempts.
+    # The ids of all its attempts, newest first.
     txids: tuple[str, ...]
     # The number of blocks that prove a spend dead, the block that used its claim included.
     depth: int
     # The coins (txid, vout) that all its attempts claim and that the scan saw spent, each with the spending
     # transaction, (txid, height).
     spent_by: Mapping[tuple[str, int], tuple[str, int]] = field(default_factory=dict)
+    # Where the claim is a window: the one of each attempt, in the order of `txids`, without its reference. It is over
+    # for good only when the last one is.
+    windows: tuple[Window, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,6 +51,11 @@ def is_on_curve(address: str) -> bool:
     return _key(address).is_on_curve()
 
 
+def key_bytes(address: str) -> bytes:
+    """Return the 32 bytes of a stored address."""
+    return bytes(_key(address))
+
+
 def limit_units(units: int) -> Instruction:
     """Limit the compute units of a transaction."""
     return set_compute_unit_limit(units)

@@ -27,6 +27,7 @@ from chains.net.at_once import majority
 from chains.net.reader import NodesReader
 from chains.net.rest import RestError, RestNode
 from chains.net.usage import Kind
+from chains.one_transfer import departed
 from chains.spending import Departure
 from chains.tron import accounts, nodes, scan, wire
 from chains.tron.nodes import TronProviders
@@ -95,7 +96,7 @@ class TronReader(NodesReader[RestNode]):
     def departure(self, txid: str, block: Block) -> Departure | None:
         """Return a transaction that one of our keys signed; see chains.family."""
         answers = self._providers.everyone(lambda node: departures.read(node, txid, block, self._pairs))
-        return departures.judge(answers)
+        return departed(answers)
 
     def inclusions(self, block: Block, txids: Collection[str]) -> Mapping[str, Agreement]:
         """Count the providers whose block has each transaction; see chains.family."""

@@ -6,9 +6,9 @@ hash to its id and carry the sender's signature, so no node can invent one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from chains.base import WITNESSES_MIN, AbsentError, Block, DisownedError, NotYetError, ProviderError
+from chains.base import AbsentError, Block, NotYetError, ProviderError
 from chains.net.rest import RestNode
 from chains.spending import Departure, Offer, Output, Window
 from chains.tron import accounts, nodes, transactions, wire
@@ -16,23 +16,6 @@ from chains.tron.keys import address_of
 from chains.tron.spends import fate
 from chains.tron.transactions import Signed
 from core.catalogue.catalogue import Pair
-
-
-def judge(answers: Sequence[Departure | ProviderError | None]) -> Departure | None:
-    """Return the departure that any node proves, whatever the others say; None if nodes show it without proof.
-
-    Raises DisownedError if no node proves it and at least two, and more than show it, lack it: it was never there.
-    Raises ProviderError if no node shows it.
-    """
-    for each in answers:
-        if isinstance(each, Departure):
-            return each
-    lacking = sum(isinstance(each, AbsentError) for each in answers)
-    if lacking >= WITNESSES_MIN and lacking > answers.count(None):
-        raise DisownedError("most providers have no such transaction in its block")
-    if None in answers:
-        return None
-    raise next((each for each in answers if isinstance(each, ProviderError)), NotYetError("no provider may be asked"))
 
 
 def read(node: RestNode, txid: str, block: Block, pairs: Iterable[Pair]) -> Departure | None:

@@ -1,0 +1,178 @@
+"""Balances of deposit addresses are swept: the hot wallet signs too and pays, and the rent comes home."""
+
+from __future__ import annotations
+
+import pytest
+
+from chains.base import ContradictionError
+from chains.solana import programs, transactions
+from chains.spending import InsufficientCoinError, Offer, SpendRefusedError, Sweep, Wait
+from tests.chains.solana.spends.world import (
+    CAP,
+    HOLDING,
+    HOT_KEY,
+    KEYRING,
+    OURS,
+    PLAIN,
+    SIGNATURE,
+    USDT_PAIR,
+    World,
+    lying,
+    moved,
+)
+from tests.peers.solana.chain import SOL, holding
+
+
+@pytest.mark.xfail(raises=ContradictionError, reason="a fee below nothing has no row yet")
+def test_a_token_leaves_to_the_last_unit_and_its_account_is_closed(chain: World) -> None:
+    chain.solana.give_tokens(OURS.address, 9_000)
+    chain.solana.mine(2)
+
+    draft, attempt, fate = chain.swept(9_000, USDT_PAIR)
+
+    signed = transactions.read(attempt.raw)
+    assert signed is not None
+    assert signed.signers == (HOT_KEY.address, OURS.address)
+    assert fate.is_success
+    assert fate.fee_units <= draft.offer.ceiling_units
+    assert chain.solana.balance(holding(OURS.address)) == 0
+    assert moved(fate)[HOT_KEY.address, "USDT"] == 9_000
+    assert moved(fate)[OURS.address, "USDT"] == -9_000
+
+
+@pytest.mark.xfail(raises=ContradictionError, reason="a fee below nothing has no row yet")
+def test_rent_home_is_no_topup(chain: World) -> None:
+    chain.solana.give_tokens(OURS.address, 9_000)
+    chain.solana.mine(2)
+    before = chain.solana.balance(HOT_KEY.address)
+
+    _, _, fate = chain.swept(9_000, USDT_PAIR)
+
+    gained = chain.solana.balance(HOT_KEY.address) - before
+    assert HOLDING - 3 * SIGNATURE < gained < HOLDING - 2 * SIGNATURE
+    # It is a fee below nothing, so that the books of the hot wallet hold without a top-up.
+    assert fate.fee_units == -gained
+    assert moved(fate)[HOT_KEY.address, "SOL"] == gained
+    assert (OURS.address, "SOL") not in moved(fate)
+
+
+@pytest.mark.xfail(raises=ContradictionError, reason="a fee below nothing has no row yet")
+def test_lamports_upon_a_token_account_come_home_too(chain: World) -> None:
+    chain.solana.give_tokens(OURS.address, 9_000)
+    chain.solana.give(holding(OURS.address), 77)
+    chain.solana.mine(2)
+    before = chain.solana.balance(HOT_KEY.address)
+
+    _, _, fate = chain.swept(9_000, USDT_PAIR)
+
+    assert chain.solana.balance(HOT_KEY.address) - before == -fate.fee_units
+
+
+def test_the_first_sweep_makes_the_hot_wallets_account(chain: World) -> None:
+    chain.solana.act("account", address=holding(HOT_KEY.address), lamports=0, owner=programs.SYSTEM)
+    chain.solana.give_tokens(OURS.address, 9_000)
+    chain.solana.mine(2)
+
+    draft, _, fate = chain.swept(9_000, USDT_PAIR)
+
+    assert fate.is_success
+    assert 0 < fate.fee_units <= draft.offer.ceiling_units
+    assert chain.solana.token_balance(HOT_KEY.address) == 9_000
+
+
+def test_more_than_the_rows_know_leaves_the_account_open(chain: World) -> None:
+    chain.solana.give_tokens(OURS.address, 9_001)
+    chain.solana.mine(2)
+
+    _, _, fate = chain.swept(9_000, USDT_PAIR)
+
+    assert fate.is_success
+    assert chain.solana.token_balance(OURS.address) == 1
+    assert fate.fee_units > 2 * SIGNATURE
+
+
+@pytest.mark.xfail(raises=ContradictionError, reason="a fee below nothing has no row yet")
+def test_a_unit_that_comes_between_costs_a_fee_and_moves_nothing(chain: World) -> None:
+    chain.solana.give_tokens(OURS.address, 9_000)
+    chain.solana.mine(2)
+    step = chain.treasurer.step(lying(9_000, USDT_PAIR), HOT_KEY, cap_units=CAP)
+    assert isinstance(step, Sweep)
+    attempt = chain.spender.sign(step.draft, counter=None, keys=KEYRING)
+    chain.solana.send(attempt.raw)
+    chain.solana.give_tokens(OURS.address, 1)
+    chain.solana.settle()
+
+    assert chain.solana.token_balance(OURS.address) == 9_001
+    assert chain.swept(9_001, USDT_PAIR)[2].is_success
+
+
+def test_sol_leaves_to_exactly_nothing_and_the_hot_wallet_pays(chain: World) -> None:
+    chain.solana.give(OURS.address, 3 * SOL)
+    chain.solana.mine(2)
+    before = chain.solana.balance(HOT_KEY.address)
+
+    draft, _, fate = chain.swept(3 * SOL, None)
+
+    assert fate.is_success
+    assert chain.solana.balance(OURS.address) == 0
+    assert 2 * SIGNATURE < fate.fee_units <= draft.offer.ceiling_units
+    assert chain.solana.balance(HOT_KEY.address) == before + 3 * SOL - fate.fee_units
+    assert moved(fate) == {
+        (OURS.address, "SOL"): -3 * SOL,
+        (HOT_KEY.address, "SOL"): 3 * SOL - fate.fee_units,
+    }
+
+
+def test_a_balance_missing_on_the_chain_is_not_swept(chain: World) -> None:
+    chain.solana.give_tokens(OURS.address, 9)
+    chain.solana.give(OURS.address, SOL)
+    chain.solana.mine(2)
+
+    for units, pair in ((10, USDT_PAIR), (SOL + 1, None), (-1, None), (0, USDT_PAIR)):
+        assert chain.treasurer.step(lying(units, pair), HOT_KEY, cap_units=CAP) == Wait(reason="short")
+
+
+def test_no_sol_leaves_that_would_leave_dust(chain: World) -> None:
+    chain.solana.give(OURS.address, SOL)
+    chain.solana.mine(2)
+
+    for rest in (1, PLAIN - 1):
+        step = chain.treasurer.step(lying(SOL - rest, None), HOT_KEY, cap_units=CAP)
+        assert isinstance(step, Wait)
+        assert step.reason == "dear"
+    assert isinstance(chain.treasurer.step(lying(SOL - PLAIN, None), HOT_KEY, cap_units=CAP), Sweep)
+
+
+def test_a_rest_that_is_not_worth_its_fee_stays(chain: World) -> None:
+    chain.solana.act("price", floor=2 * 10**9)
+    chain.solana.give(OURS.address, PLAIN)
+    chain.solana.mine(150)
+
+    assert isinstance(chain.treasurer.step(lying(PLAIN, None), HOT_KEY, cap_units=CAP), Sweep)
+    rest = chain.treasurer.step(lying(PLAIN, None, is_rest=True), HOT_KEY, cap_units=CAP)
+    assert isinstance(rest, Wait)
+    assert (rest.reason, rest.cost_units > PLAIN) == ("dear", True)
+
+
+def test_a_frozen_deposit_account_is_refused_by_its_trial(chain: World) -> None:
+    chain.solana.give_tokens(OURS.address, 9)
+    chain.solana.act("freeze", address=holding(OURS.address))
+    chain.solana.mine(2)
+
+    with pytest.raises(SpendRefusedError, match="frozen"):
+        chain.treasurer.step(lying(9, USDT_PAIR), HOT_KEY, cap_units=CAP)
+
+
+def test_a_hot_wallet_that_cannot_pay_waits(chain: World) -> None:
+    chain.solana.give_tokens(OURS.address, 9)
+    chain.solana.give(HOT_KEY.address, -10 * SOL + PLAIN + 2 * SIGNATURE)
+    chain.solana.mine(2)
+
+    with pytest.raises(InsufficientCoinError):
+        chain.treasurer.step(lying(9, USDT_PAIR), HOT_KEY, cap_units=CAP)
+
+
+def test_a_higher_offer_needs_no_further_funds(chain: World) -> None:
+    offer = Offer(ceiling_units=7, terms={})
+
+    assert chain.treasurer.relief(OURS, HOT_KEY, offer=offer, missing_units=1) == Wait(reason="short", cost_units=7)
