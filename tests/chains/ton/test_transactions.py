@@ -250,6 +250,11 @@ def test_a_dictionary_of_another_form_is_refused(cell: Cell) -> None:
         dictionaries.read(cell, 3, entries_max=9)
 
 
+def test_a_key_longer_than_the_dictionary_s_is_named() -> None:
+    with pytest.raises(CellError, match="too long"):
+        dictionaries.read(leaf("0", "11110", "0101"), 3, entries_max=9)
+
+
 def test_a_dictionary_whose_branches_are_shared_ends_at_its_limit() -> None:
     cell = leaf("0", "0")
     for _ in range(15):
