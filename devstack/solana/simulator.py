@@ -142,10 +142,12 @@ class Simulator:
                 self._pool |= {one.signature: one for one in due}
                 self.mine()
 
-    def forget_waiting(self) -> None:
-        """Drop all transactions that are not in a block."""
+    def forget_waiting(self) -> list[Signed]:
+        """Drop all transactions that are not in a block, and return them."""
         with self.lock:
+            dropped = list(self._pool.values())
             self._pool.clear()
+            return dropped
 
     def prune(self, slot: int) -> None:
         """Forget all blocks before a slot, as nodes do that keep a short history."""

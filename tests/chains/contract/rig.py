@@ -105,6 +105,8 @@ class Rig(ABC):
     name: ClassVar[str] = ""
     # This number of payments at once is more than one step reads.
     flood: ClassVar[int] = 2_000
+    # The most blocks that one look at the chain returns far below its head.
+    at_once: ClassVar[int] = 1
     # The kind of its spends' claim: an account's slot, coins, or a window of time.
     claim: ClassVar[str]
     # Why it cannot do what OPTIONAL names, in one line each.

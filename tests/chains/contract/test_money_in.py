@@ -111,13 +111,14 @@ def test_a_reorg_in_the_middle_of_a_scan_is_followed(rig: Rig, monkeypatch: pyte
     mine, other = rig.invoice(), rig.invoice()
     back = rig.pay(stored(other), rig.price)
     rig.pay(stored(mine), rig.price)
-    rig.mine(6)
-    scan, asked = rig.reader.scan, iter(range(100))
+    paid, depth = rig.tip() + 1, 5 + rig.at_once
+    rig.mine(depth)
+    scan, reorgs = rig.reader.scan, iter([depth])
 
     def interrupted(*arguments: object, **more: object) -> object:
-        # After the payments' block was recorded, and before the next is read.
-        if next(asked) == 2:
-            rig.reorg(6, (back, 3))
+        # After the payments' block was recorded, and before all others were.
+        if rig.scanned() >= paid and (due := next(reorgs, 0)):
+            rig.reorg(due, (back, 3))
         return scan(*arguments, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(rig.reader, "scan", interrupted)

@@ -13,7 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from devstack.solana.answers import answer
+from devstack.solana.blocks import Included
 from devstack.solana.faults import CLEANED_UP, Fault
+from devstack.solana.shapes import included_json
 from devstack.solana.simulator import Simulator
 from devstack.solana.view import WHOLE
 from tests.peers.json_rpc_node import JsonRpcNode, Raw, Refusal
@@ -65,13 +67,17 @@ class LyingSolana(JsonRpcNode):
     def hide(self, address: str) -> None:
         """Show no transaction that names an address, wherever it is looked for."""
 
+        def named(one: Included) -> bool:
+            return address in json.dumps(included_json(one, details="accounts", encoding="json", versions=True))
+
         def hidden(params: list[Any]) -> bool:
-            place = self._chain.status(str(params[0]))
-            return place is not None and address in map(str, place[1].outcome.keys)
+            there = self._chain.status(str(params[0]))
+            return there is not None and named(there[1])
 
         def block(truth: Any, _params: list[Any]) -> Any:
-            kept = [one for one in truth.get("transactions", []) if address not in json.dumps(one)]
-            return truth | {"transactions": kept} if "transactions" in truth else truth
+            for name in truth.keys() & {"transactions", "signatures"}:
+                truth[name] = [one for one in truth[name] if address not in json.dumps(one) and not hidden([one])]
+            return truth
 
         def statuses(truth: Any, params: list[Any]) -> Any:
             value = [None if hidden([one]) else status for one, status in zip(params[0], truth["value"], strict=True)]
@@ -84,23 +90,38 @@ class LyingSolana(JsonRpcNode):
             "getSignaturesForAddress": lambda truth, _params: [one for one in truth if not hidden([one["signature"]])],
         }
 
-    def invent(self, slot: int, transaction: Mapping[str, Any]) -> None:
-        """Show a transaction in a block, which no other node has, in the form of getBlock with its accounts."""
-        signature = transaction["transaction"]["signatures"][0]
+    def be_honest(self) -> None:
+        """End every lie and failure, and know the whole chain."""
+        self.lies.clear()
+        self.failure, self.reach = None, WHOLE
+
+    def invent(self, slot: int, invented: Included) -> None:
+        """Show a transaction in a block, which no other node has, in every answer about it."""
+        signature = invented.signed.signature
         status = {
             "slot": slot, "confirmations": None, "err": None, "status": {"Ok": None},
             "confirmationStatus": "finalized",
         }  # fmt: skip
 
+        def shown(options: Mapping[str, Any]) -> dict[str, Any]:
+            details, encoding = str(options.get("transactionDetails", "full")), str(options.get("encoding", "json"))
+            return included_json(invented, details=details, encoding=encoding, versions=True)
+
         def block(truth: Any, params: list[Any]) -> Any:
-            return truth | {"transactions": [*truth["transactions"], transaction]} if params[0] == slot else truth
+            if params[0] != slot:
+                return truth
+            if "signatures" in truth:
+                truth["signatures"].append(signature)
+            if "transactions" in truth:
+                truth["transactions"].append(shown(params[1]))
+            return truth
 
         def statuses(truth: Any, params: list[Any]) -> Any:
             value = [status if one == signature else true for one, true in zip(params[0], truth["value"], strict=True)]
             return truth | {"value": value}
 
         def one(truth: Any, params: list[Any]) -> Any:
-            return {"slot": slot, "blockTime": 1, **transaction} if params[0] == signature else truth
+            return {"slot": slot, "blockTime": 1, **shown(params[1])} if params[0] == signature else truth
 
         self.lies |= {"getBlock": block, "getSignatureStatuses": statuses, "getTransaction": one}
 

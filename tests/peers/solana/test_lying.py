@@ -8,7 +8,9 @@ import pytest
 
 from chains.net.http import RateLimitedError
 from chains.net.json_rpc import JsonRpc, RpcError
+from devstack.solana.blocks import Included
 from devstack.solana.buyer import new_address
+from devstack.solana.transactions import read_transaction
 from tests.peers.json_rpc_node import Raw
 from tests.peers.solana.chain import BUYER, SOL, Solana
 from tests.peers.solana.forwarder import FORWARDER, forwarded
@@ -78,16 +80,21 @@ def test_it_shows_a_transaction_that_no_other_node_has() -> None:
     solana.send(solana.transfer(to, SOL))
     slot = solana.settle() - 1
     (true,) = solana.block(slot)["transactions"]
-    invented = true | {"transaction": true["transaction"] | {"signatures": ["1" * 64]}}
+    signed = read_transaction(solana.transfer(to, 2 * SOL))
+    outcome, _ = solana.chain.engine.simulate(signed, checks_signatures=True)
+    invented = Included(signed=signed, outcome=outcome)
     with LyingSolana(solana.chain) as node:
         rpc = JsonRpc(node.url, timeout_s=5)
         node.invent(slot, invented)
 
         block = rpc.call("getBlock", [slot, ASKED], dict[str, Any])
-        assert block["transactions"] == [true, invented]
-        (status,) = rpc.call("getSignatureStatuses", [["1" * 64]], dict[str, Any])["value"]
+        assert block["transactions"][0] == true
+        assert paid(block | {"transactions": block["transactions"][1:]}, to) == 2 * SOL
+        (status,) = rpc.call("getSignatureStatuses", [[signed.signature]], dict[str, Any])["value"]
         assert status["slot"] == slot
-        assert rpc.call("getTransaction", ["1" * 64, ASKED], dict[str, Any])["slot"] == slot
+        assert rpc.call("getTransaction", [signed.signature, {"encoding": "json"}], dict[str, Any])["slot"] == slot
+        node.be_honest()
+        assert rpc.call("getBlock", [slot, ASKED], dict[str, Any])["transactions"] == [true]
 
 
 def test_a_program_passes_a_payment_on_and_may_undo_it() -> None:
