@@ -30,9 +30,10 @@ from api.http.middleware import Frame
 from api.http.slots import Slots
 from api.limits.limits import Limiter, Link, limits_of
 from api.limits.sources import source_of
+from api.pages.claim_page import ClaimPage
 from api.pages.error_pages import ErrorPages
 from api.pages.link_page import LinkPage
-from api.pages.pages import ClaimPage, PaymentPage, static_files
+from api.pages.pages import PaymentPage, static_files
 from api.routes import ENDPOINTS
 from core.catalogue.catalogue import Catalogue, load_catalogue
 from core.errors import RequestNotFound

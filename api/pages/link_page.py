@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
+from uuid import UUID
 
 from falcon import Request, Response
 
-from api.pages.pages import HostedPage
-from api.routes.payment_links.buyers import find, public_view
+from api.limits.sources import Source
+from api.pages import forms
+from api.pages.pages import NO_OUTCOME, HostedPage, Outcome
+from api.routes.payment_links.buyers import CHECKOUT, find, public_view
 from core.errors import DomainError, PaylinkDisabled
+from core.ids import is_uuid
+
+EMAIL_PROBLEM: Final = "Please check the e-mail address."
+THOUSAND: Final = 3
+_BLANKS: Final = re.compile(r"[\s'\u2019]")
+_LAST_MARK: Final = re.compile(r"([.,])[0-9]*$")
 
 
 class LinkPage(HostedPage):
@@ -23,12 +33,34 @@ class LinkPage(HostedPage):
 
     on_head = on_get
 
-    def _render(self, link_id: str) -> str:
+    def on_post(self, req: Request, resp: Response, link_id: str) -> None:
+        """Check the link out, for browsers without scripts, and lead to the page of the payment."""
+
+        def admit(source: Source) -> None:
+            if is_uuid(link_id):
+                self._gateway.limiter.admit_checkout(source, UUID(link_id))
+            else:
+                self._gateway.limiter.admit("buyer", source)
+
+        def check_out(form: dict[str, str]) -> Outcome:
+            currency, _, network = form.get("coin", "").partition(":")
+            order = {"currency": currency, "network": network, "payer_email": form.get("email", "")}
+            amount = {"amount": plain_amount(form["amount"])} if "amount" in form else {}
+            made = forms.submit(self._gateway, req, CHECKOUT, {"link_id": link_id}, order | amount)
+            return Outcome(leads_to=f"/pay/{made['uuid']}")
+
+        self._take_form(req, resp, admit=admit, act=check_out, show=lambda outcome: self._render(link_id, outcome))
+
+    def _render(self, link_id: str, outcome: Outcome = NO_OUTCOME) -> str:
         row = find(self._gateway, link_id)
         # A field that is not set is absent there, and empty here.
         view = {"title": "", "description": "", "amount_fixed": "", **public_view(self._gateway, row)}
         return self._page.render(
             link=view,
+            fields={"amount": "", "email": "", "coin": "", **outcome.fields},
+            problem=EMAIL_PROBLEM if _field_of(outcome) == "email" else outcome.problem,
+            wrong_field=_field_of(outcome),
+            email_problem=EMAIL_PROBLEM,
             hint=bounds_text(view),
             methods=[self._method(method) for method in view["accepted"]],
             expires_unix=int(row.expires_at.timestamp()) if row.expires_at else None,
@@ -40,6 +72,39 @@ class LinkPage(HostedPage):
         if isinstance(error, PaylinkDisabled):
             return "Payment links are not available here"
         return super()._error_title(error)
+
+
+def _field_of(outcome: Outcome) -> str:
+    """Return the field of the form that a problem is about; empty for the form as a whole."""
+    if outcome.code == "request.bad_field":
+        return "email"
+    return "amount" if outcome.code.startswith(("paylink.", "payment.")) else ""
+
+
+def plain_amount(written: str) -> str:
+    """Return an amount as the API takes it, from the ways in which people write it: "12,50", "1 234,50", "1.234,50".
+
+    An amount that can be read in two ways ("12,345") is left as it is, and the API refuses it. The page's script has
+    the same rules.
+    """
+    text = _BLANKS.sub("", written)
+    last = _LAST_MARK.search(text)
+    if last is None:
+        return text
+    mark = last[1]
+    other = "." if mark == "," else ","
+    whole, *parts = text.split(mark)
+    if len(parts) > 1:
+        # Only thousands are marked more than once.
+        is_grouped = re.fullmatch(r"[0-9]{1,3}", whole) and all(re.fullmatch(r"[0-9]{3}", part) for part in parts)
+        return whole + "".join(parts) if is_grouped else text
+    groups = whole.split(other)
+    if len(groups) > 1 and re.fullmatch(rf"[0-9]{{1,3}}(?:\{other}[0-9]{{3}})+", whole) is None:
+        return text
+    is_thousands = (
+        mark == "," and len(groups) == 1 and len(parts[0]) == THOUSAND and re.fullmatch(r"[1-9][0-9]{0,2}", whole)
+    )
+    return text if is_thousands else f"{''.join(groups)}.{parts[0]}"
 
 
 def bounds_text(view: dict[str, Any]) -> str:

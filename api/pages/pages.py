@@ -10,6 +10,7 @@ import functools
 import gzip
 import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from http import HTTPStatus
@@ -28,11 +29,9 @@ from api.http.client_ip import client_ip
 from api.http.clock import CLOCK_HEADER
 from api.http.errors import as_domain_error
 from api.limits.sources import Source, source_of
-from api.pages import icons, payment_stages
+from api.pages import forms, icons, payment_stages
 from api.pages.payment_stages import Stage
-from api.routes.invoices.pay import find, offers, public_view
-from api.routes.payout_links.claims import find as find_claim
-from core.catalogue.families import traits_of
+from api.routes.invoices.pay import SELECT, find, offers, public_view
 from core.errors import DomainError, PayNotFound, RequestNotFound, TooManyRequestsError
 from core.http.encoding import GZIP, pack, takes_gzip
 from core.ids import is_uuid
@@ -44,10 +43,12 @@ from models.db.base import app_now
 from models.invoices import arrivals
 from models.invoices.rows import InvoiceRow
 from models.merchants import rows as merchants
-from models.payout_links import views as payout_link_views
 
 HERE: Final = Path(__file__).parent
 HTML: Final = "text/html; charset=utf-8"
+# The script that others begin with.
+COMMON: Final = "common.js"
+FOLLOWING: Final = ("pay.js", "claim.js")
 # The place of a page's own ETag, which is computed without it.
 TAG_PLACE: Final = 'data-tag=""'
 # The letters at each end of an address by which people compare it.
@@ -60,7 +61,7 @@ PAGE_COMPRESSION: Final = 4
 _TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 _CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
-    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    " base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 _PAGE_HEADERS: Final = (
     ("Content-Security-Policy", _CSP),
@@ -74,14 +75,6 @@ _PAGE_HEADERS: Final = (
 )
 _HSTS: Final = ("Strict-Transport-Security", "max-age=31536000")
 
-CLAIM_HEADINGS: Final[Mapping[str, str]] = {
-    "funded": "Where should it go?",
-    "claiming": "A claim is under way",
-    "claimed": "It is on its way",
-    "cancelled": "The sender has taken this back",
-    "expired": "This link has expired",
-}
-
 
 class StaticFiles:
     """The pages' style, script and icon, read once; an address changes with its file's contents."""
@@ -92,7 +85,11 @@ class StaticFiles:
 
     def __init__(self) -> None:
         files = sorted((HERE / "static").iterdir())
-        self._bodies = {file.name: pack(file.read_bytes()) for file in files if file.suffix in _TYPES}
+        plain = {file.name: file.read_bytes() for file in files if file.suffix in _TYPES}
+        # What pages that follow the gateway have in common is not a request of its own.
+        common = plain.pop(COMMON)
+        plain |= {name: common + plain[name] for name in FOLLOWING}
+        self._bodies = {name: pack(body) for name, body in plain.items()}
 
     def url(self, name: str) -> str:
         """Return the address of a file's present version."""
@@ -112,11 +109,26 @@ class StaticFiles:
     on_head = on_get
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The outcome of a form: a page of ours to go on to, or the same page again, with a problem if there is one."""
+
+    leads_to: str = ""
+    status: int = HTTPStatus.OK
+    problem: str = ""
+    # The API's code of the problem.
+    code: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+NO_OUTCOME: Final = Outcome()
+
+
 class HostedPage:
     """The common part of all pages: the headers, the limits, and a page in plain words for each error."""
 
-    methods = frozenset({"GET", "HEAD"})
-    allow = "GET, HEAD"
+    methods = frozenset({"GET", "HEAD", "POST"})
+    allow = "GET, HEAD, POST"
     # Its requests count as public ones.
     is_anonymous = False
     template: ClassVar[str]
@@ -141,6 +153,48 @@ class HostedPage:
             self._send(req, resp, source, render)
         except TooManyRequestsError as refusal:
             self._show_limit(req, resp, refusal)
+
+    def _take_form(
+        self,
+        req: Request,
+        resp: Response,
+        *,
+        admit: Callable[[Source], None],
+        act: Callable[[dict[str, str]], Outcome],
+        show: Callable[[Outcome], str],
+    ) -> None:
+        """Do what a form orders: lead the browser on, or show the page again with the problem beside its field."""
+        resp.set_headers(self._headers)
+        self._gateway.clock.stamp(resp)
+        try:
+            admit(source_of(client_ip(req.env, self._gateway.settings.trusted_proxies)))
+            outcome = self._outcome(req, act)
+            if outcome.leads_to:
+                resp.status, resp.text = HTTPStatus.SEE_OTHER, ""
+                resp.set_header("Location", outcome.leads_to)
+                return
+            with self._gateway.reads.taken():
+                resp.status, resp.text = outcome.status, show(outcome)
+        except TooManyRequestsError as refusal:
+            self._show_limit(req, resp, refusal)
+        except Exception as error:  # noqa: BLE001 - as in _send
+            domain = as_domain_error(error)
+            resp.status = domain.status
+            resp.text = self._error_page.render(title=self._error_title(domain), subject=self.subject)
+        resp.content_type = HTML
+        _compress(req, resp)
+
+    def _outcome(self, req: Request, act: Callable[[dict[str, str]], Outcome]) -> Outcome:
+        form: dict[str, str] = {}
+        try:
+            form = forms.read_form(req, self._gateway.settings.pay_url)
+            return act(form)
+        except forms.ForeignFormError:
+            return Outcome(status=HTTPStatus.FORBIDDEN, problem="Please send the form from this page.")
+        except TooManyRequestsError:
+            raise
+        except DomainError as refusal:
+            return Outcome(status=refusal.status, problem=str(refusal), code=refusal.code, fields=form)
 
     def _admit(self, source: Source, payment_id: UUID | None) -> None:
         if payment_id is None:
@@ -200,15 +254,42 @@ class PaymentPage(HostedPage):
 
     on_head = on_get
 
+    def on_post(self, req: Request, resp: Response, invoice_id: str) -> None:
+        """Choose coin and network, for browsers without scripts."""
+
+        def admit(source: Source) -> None:
+            if is_uuid(invoice_id):
+                self._gateway.limiter.admit_page("buyer", source, UUID(invoice_id))
+            else:
+                self._gateway.limiter.admit("buyer", source)
+
+        def choose(form: dict[str, str]) -> Outcome:
+            currency, _, network = form.get("method", "").partition(":")
+            choice = {"currency": currency, "network": network}
+            forms.submit(self._gateway, req, SELECT, {"invoice_id": invoice_id}, choice)
+            return Outcome(leads_to=f"/pay/{invoice_id}")
+
+        self._take_form(
+            req, resp, admit=admit, act=choose, show=lambda outcome: self._text(invoice_id, app_now(), outcome)
+        )
+
     def _render(self, req: Request, resp: Response, invoice_id: str) -> str | None:
-        shown, now = find(self._gateway, invoice_id), app_now()
+        now = app_now()
+        text = self._text(invoice_id, now)
+        # The countdown uses the gateway's clock, not the device's. A header: inside the page it would change the ETag.
+        resp.set_header(CLOCK_HEADER, str(int(now.timestamp() * 1000)))
+        return with_tag(req, resp, text)
+
+    def _text(self, invoice_id: str, now: datetime, outcome: Outcome = NO_OUTCOME) -> str:
+        shown = find(self._gateway, invoice_id)
         row = shown.invoice
         came = arrivals.read(row.id, expires_at=row.expires_at)
         stage = payment_stages.stage(self._gateway.catalogue, shown, came, is_over_time=now >= row.expires_at)
         view = public_view(self._gateway, shown)
-        text = self._page.render(
+        return self._page.render(
             payment=view,
             stage=stage,
+            problem=outcome.problem,
             methods=[self._method(offer._asdict()) for offer in offers(self._gateway, row)],
             transaction_url=self._transaction_url(row),
             network_name=self._network_name(row.network),
@@ -218,12 +299,6 @@ class PaymentPage(HostedPage):
             fee_percent=row.subtract_percent,
             **self._ways_to_pay(row, stage),
         )
-        # The countdown uses the gateway's clock, not the device's. A header: inside the page it would change the ETag.
-        resp.set_header(CLOCK_HEADER, str(int(now.timestamp() * 1000)))
-        if http_cache.is_known(req, resp, text.encode(), is_weak=True):
-            return None
-        # The script's first question names the version that it began with, and the answer has no body.
-        return text.replace(TAG_PLACE, f'data-tag="{http_cache.etag_of(text.encode()).strip(chr(34))}"', 1)
 
     def _transaction_url(self, invoice: InvoiceRow) -> str:
         """Return the explorer's page of the newest transaction; empty if either is missing."""
@@ -243,35 +318,6 @@ class PaymentPage(HostedPage):
         return {"wallet_uri": uris.wallet_uri(request), "wallet_code": qr_data_uri(code) if code else ""}
 
 
-class ClaimPage(HostedPage):
-    """GET /claim/<token>."""
-
-    template = "claim.html"
-    subject = "payout link"
-
-    def on_get(self, req: Request, resp: Response, token: str) -> None:
-        """Show a cheque to the holder of its token, and take the address for its payout."""
-        self._show(req, resp, lambda: self._render(token))
-
-    on_head = on_get
-
-    def _render(self, token: str) -> str:
-        row = find_claim(token)
-        view = payout_link_views.public(self._gateway.catalogue, row)
-        network = self._gateway.catalogue.networks[row.network]
-        return self._page.render(
-            link=view,
-            expires_unix=int(row.expires_at.timestamp()),
-            # The countdown uses the gateway's clock.
-            now_ms=self._gateway.clock.now_ms(),
-            headings=CLAIM_HEADINGS,
-            network_name=network.name,
-            takes_memo=traits_of(network).has_memo,
-            # The reader's device decides: a cheque has no theme of its own.
-            theme="light dark",
-        )
-
-
 def page_headers(settings: Settings) -> tuple[tuple[str, str], ...]:
     """Return the headers of every page."""
     return (*_PAGE_HEADERS, _HSTS) if urlsplit(settings.pay_url).scheme == "https" else _PAGE_HEADERS
@@ -283,6 +329,16 @@ def _compress(req: Request, resp: Response) -> None:
     if resp.text is not None and takes_gzip(req.env.get("HTTP_ACCEPT_ENCODING", "")):
         resp.data, resp.text = gzip.compress(resp.text.encode(), PAGE_COMPRESSION, mtime=0), None
         resp.set_header("Content-Encoding", GZIP)
+
+
+def with_tag(req: Request, resp: Response, text: str) -> str | None:
+    """Return a page with its own ETag in it, or None if the reader has this version.
+
+    The script's first question names that version, and its answer has no body.
+    """
+    if http_cache.is_known(req, resp, text.encode(), is_weak=True):
+        return None
+    return text.replace(TAG_PLACE, f'data-tag="{http_cache.etag_of(text.encode()).strip(chr(34))}"', 1)
 
 
 def takes_pages(req: Request) -> bool:

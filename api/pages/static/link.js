@@ -26,12 +26,17 @@ function plainAmount(written) {
   const api = `/v1/link/${encodeURIComponent(page.dataset.id)}/checkout`;
   let isSending = false;
 
+  // Puts a problem beside its field, which then has the focus, or above the button.
   function complain(text, id) {
-    byId("problem").textContent = text;
-    byId("problem").hidden = !text;
-    ["amount", "email"].forEach((name) => {
-      if (byId(name)) byId(name).setAttribute("aria-invalid", name === id ? "true" : "false");
+    const field = id && byId(id) ? id : "";
+    ["amount", "email", ""].forEach((name) => {
+      const place = byId(name ? `${name}-problem` : "problem");
+      if (!place) return;
+      place.textContent = name === field ? text : "";
+      place.hidden = name !== field || !text;
+      if (name) byId(name).setAttribute("aria-invalid", name === field && text ? "true" : "false");
     });
+    if (field && text) byId(field).focus();
   }
 
   const amountText = () => plainAmount(byId("amount").value);
@@ -45,10 +50,11 @@ function plainAmount(written) {
   }
 
   function explain(body) {
-    if (!body.error) return complain(body.message || "Please try again in a moment.");
+    if (!body.error) return complain(body.message || "Please try again in a moment.", "");
     const { code, message } = body.error;
     const isAmount = ["paylink.", "payment.", "pay.below"].some((start) => code.startsWith(start));
-    return complain(message, code === "request.bad_field" ? "email" : isAmount ? "amount" : "");
+    if (code === "request.bad_field") return complain(page.dataset.emailProblem, "email");
+    return complain(message, isAmount ? "amount" : "");
   }
 
   async function checkOut(event) {
@@ -56,7 +62,7 @@ function plainAmount(written) {
     if (isSending) return;
     isSending = true;
     byId("submit").disabled = true;
-    complain("");
+    complain("", "");
     try {
       const answer = await fetch(api, {
         method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(order()),
@@ -70,7 +76,7 @@ function plainAmount(written) {
       if (answer.status === 404) window.location.reload();
       explain(body);
     } catch {
-      complain("The gateway could not be reached. Please try again.");
+      complain("The gateway could not be reached. Please try again.", "");
     }
     isSending = false;
     byId("submit").disabled = false;

@@ -91,6 +91,22 @@ def choice_message(call: Call) -> SelectMethod:
 
 PUBLIC_EXAMPLE: Final = {name: value for name, value in EXAMPLE.items() if name not in PRIVATE}
 
+SELECT: Final = Endpoint(
+    path=f"{PATH}/select",
+    name="selectMethod",
+    tag="Payment page",
+    summary="Choose coin and network",
+    description="Sets coin, rate and address of a payment whose status is select. The expiry stays the same.",
+    rights=PUBLIC,
+    cors=True,
+    limit="buyer",
+    is_payment_page=True,
+    request=MethodChoice,
+    result=PublicPayment,
+    actor=Actor(spec=SELECT_METHOD, message=choice_message),
+    examples={"request": {"currency": "USDT", "network": "ethereum"}, "result": PUBLIC_EXAMPLE},
+)
+
 ENDPOINTS: Final = (
     Endpoint(
         method="GET",
@@ -109,19 +125,5 @@ ENDPOINTS: Final = (
         errors=(errors.PayNotFound,),
         examples={"result": PUBLIC_EXAMPLE},
     ),
-    Endpoint(
-        path=f"{PATH}/select",
-        name="selectMethod",
-        tag="Payment page",
-        summary="Choose coin and network",
-        description="Sets coin, rate and address of a payment whose status is select. The expiry stays the same.",
-        rights=PUBLIC,
-        cors=True,
-        limit="buyer",
-        is_payment_page=True,
-        request=MethodChoice,
-        result=PublicPayment,
-        actor=Actor(spec=SELECT_METHOD, message=choice_message),
-        examples={"request": {"currency": "USDT", "network": "ethereum"}, "result": PUBLIC_EXAMPLE},
-    ),
+    SELECT,
 )

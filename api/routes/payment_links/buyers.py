@@ -76,6 +76,28 @@ def order_message(call: Call) -> CheckOut:
     )
 
 
+CHECKOUT: Final = Endpoint(
+    path=f"{PATH}/checkout",
+    name="checkOutLink",
+    tag="Payment links",
+    summary="Check a payment link out",
+    description=(
+        "Creates a payment for this buyer. If the link pins no coin and the buyer names none, its"
+        " status is select. A pinned coin may be named or omitted. The answer is also 429 while"
+        " too many payments of the link are unpaid."
+    ),
+    rights=PUBLIC,
+    cors=True,
+    limit="buyer",
+    request=BuyersOrder,
+    result=PublicPayment,
+    actor=Actor(spec=CHECK_OUT_LINK, message=order_message),
+    examples={
+        "request": {"amount": "125.50", "currency": "USDT", "network": "ethereum", "payer_email": "b@mail.example"},
+        "result": PUBLIC_EXAMPLE,
+    },
+)
+
 ENDPOINTS: Final = (
     Endpoint(
         method="GET",
@@ -96,25 +118,5 @@ ENDPOINTS: Final = (
             | {"merchant_name": "Corner Shop", "accepted": [{"currency": "USDT", "network": "ethereum"}]}
         },
     ),
-    Endpoint(
-        path=f"{PATH}/checkout",
-        name="checkOutLink",
-        tag="Payment links",
-        summary="Check a payment link out",
-        description=(
-            "Creates a payment for this buyer. If the link pins no coin and the buyer names none, its"
-            " status is select. A pinned coin may be named or omitted. The answer is also 429 while"
-            " too many payments of the link are unpaid."
-        ),
-        rights=PUBLIC,
-        cors=True,
-        limit="buyer",
-        request=BuyersOrder,
-        result=PublicPayment,
-        actor=Actor(spec=CHECK_OUT_LINK, message=order_message),
-        examples={
-            "request": {"amount": "125.50", "currency": "USDT", "network": "ethereum", "payer_email": "b@mail.example"},
-            "result": PUBLIC_EXAMPLE,
-        },
-    ),
+    CHECKOUT,
 )

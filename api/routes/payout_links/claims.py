@@ -55,6 +55,28 @@ _EXAMPLE: Final[dict[str, Any]] = {
     "expires_at": "2025-11-25T15:00:00.000Z",
 }
 
+CLAIM: Final = Endpoint(
+    path=PATH,
+    name="claimPayoutLink",
+    tag="Payout links",
+    summary="Claim a payout link",
+    description=(
+        "Makes a payout to the recipient's address. A repeat with the same address gets the same"
+        " payout; another address is refused. A refusal because of the address leaves the link"
+        " unchanged."
+    ),
+    rights=PUBLIC,
+    cors=True,
+    limit="claim",
+    request=ClaimLink,
+    result=ClaimedLink,
+    actor=Actor(spec=CLAIM_PAYOUT_LINK, message=claim_message),
+    examples={
+        "request": {"address": "0x52908400098527886E0F7030069857D2E4169EE7"},
+        "result": {"status": "claimed", "payout_id": "0190b3c6-7c2a-7e51-9d3b-6f5e4d3c2b1a"},
+    },
+)
+
 ENDPOINTS: Final = (
     Endpoint(
         method="GET",
@@ -70,25 +92,5 @@ ENDPOINTS: Final = (
         reader=read_claim,
         examples={"result": _EXAMPLE},
     ),
-    Endpoint(
-        path=PATH,
-        name="claimPayoutLink",
-        tag="Payout links",
-        summary="Claim a payout link",
-        description=(
-            "Makes a payout to the recipient's address. A repeat with the same address gets the same"
-            " payout; another address is refused. A refusal because of the address leaves the link"
-            " unchanged."
-        ),
-        rights=PUBLIC,
-        cors=True,
-        limit="claim",
-        request=ClaimLink,
-        result=ClaimedLink,
-        actor=Actor(spec=CLAIM_PAYOUT_LINK, message=claim_message),
-        examples={
-            "request": {"address": "0x52908400098527886E0F7030069857D2E4169EE7"},
-            "result": {"status": "claimed", "payout_id": "0190b3c6-7c2a-7e51-9d3b-6f5e4d3c2b1a"},
-        },
-    ),
+    CLAIM,
 )

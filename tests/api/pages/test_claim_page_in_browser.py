@@ -62,19 +62,42 @@ def test_the_holder_names_an_address_and_sees_where_it_went(page: Page, site: st
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
     page.fill("#address", "0x1")
-    page.click("#submit")
+    page.click("#check")
     page.wait_for_selector("text=40 hexadecimal digits")
     assert page.get_attribute("#address", "aria-invalid") == "true"
+    assert page.evaluate("document.activeElement.id") == "address"
 
-    page.fill("#address", f" {ANN} ")
-    page.click("#submit")
+    page.fill("#address", f" {ANN.lower()} ")
+    page.click("#check")
+    page.wait_for_selector("text=Is this address right?")
+    assert page.evaluate("document.activeElement.id") == "heading"
+    # Shown as the network writes it, in groups of four.
+    assert page.text_content("#checked") == ANN
+    assert page.inner_text("#checked span:first-child") == ANN[:4]
+    page.click("#change")
+    page.wait_for_selector("text=Where should it go?")
+    assert page.input_value("#address") == ANN
+    page.click("#check")
+    page.wait_for_selector("#send")
+    page.reload()
+    assert not page.query_selector("#send"), "a step that was left begins again"
+    page.fill("#address", ANN)
+    page.click("#check")
+    page.click("#send")
     page.wait_for_selector("text=It is on its way")
 
     assert page.inner_text("#sent-to") == ANN
     row = base.one("SELECT p.id::text, p.address FROM payouts p JOIN payout_links l ON l.payout_id = p.id")
     assert row == (page.inner_text("#payout-id"), ANN.lower())
-    assert not page.is_visible("#view-open")
+    assert page.query_selector("form") is None
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+    base.execute("UPDATE payouts SET status = 'sent', txid = %s, block_height = 7", ("0x" + "ab" * 32,))
+    page.wait_for_selector("#txid")
+    page.reload()
+    assert page.inner_text("#txid") == "0x" + "ab" * 32
+    base.execute("UPDATE payouts SET status = 'confirmed'")
+    page.wait_for_selector("text=It has been sent")
 
 
 def test_the_page_follows_the_link(page: Page, site: str, live: Live) -> None:
@@ -84,7 +107,7 @@ def test_the_page_follows_the_link(page: Page, site: str, live: Live) -> None:
 
     page.wait_for_selector("text=The sender has taken this back")
 
-    assert not page.is_visible("#view-open")
+    assert page.query_selector("form") is None
 
 
 def test_a_late_claim_shows_that_it_is_late(page: Page, site: str, live: Live) -> None:
@@ -93,7 +116,7 @@ def test_a_late_claim_shows_that_it_is_late(page: Page, site: str, live: Live) -
     base.execute("UPDATE payout_links SET expires_at = app_now()")
 
     page.fill("#address", ANN)
-    page.click("#submit")
+    page.click("#check")
 
     page.wait_for_selector("text=This link has expired")
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page
 
+from api.pages.link_page import plain_amount
 from models.db import base
 from tests.api.live import Live
 from tests.api.pages.test_claim_page_in_browser import open_page, site
@@ -42,7 +43,8 @@ def test_a_buyer_chooses_amount_and_coin_and_sees_the_amount_to_send(page: Page,
 
     page.fill("#amount", "1")
     page.click("#submit")
-    page.wait_for_selector("text=below the link's minimum")
+    page.wait_for_selector('#amount-problem:text("below the link\'s minimum")')
+    assert page.evaluate("document.activeElement.id") == "amount"
     assert page.get_attribute("#amount", "aria-invalid") == "true"
 
     page.fill("#amount", " 12,5 ")
@@ -72,6 +74,15 @@ def test_an_amount_is_taken_as_people_write_it(page: Page, site: str, live: Live
     page.goto(f"{site}/link/{opened(live, amount_mode='open')}")
 
     assert page.evaluate("(texts) => texts.map((text) => plainAmount(text))", list(AMOUNTS)) == list(AMOUNTS.values())
+    assert [plain_amount(text) for text in AMOUNTS] == list(AMOUNTS.values())
+
+
+def test_the_button_is_in_view_on_a_small_phone(page: Page, site: str, live: Live) -> None:
+    page.set_viewport_size({"width": 360, "height": 640})
+    page.goto(f"{site}/link/{opened(live, amount_mode='open', description='x ' * 600)}")
+    box = page.locator("#submit").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= 640
 
 
 def test_a_pinned_link_needs_one_click_and_a_switched_off_one_shows_it(page: Page, site: str, live: Live) -> None:

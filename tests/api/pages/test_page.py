@@ -442,7 +442,7 @@ PAYMENT = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
         ("GET", "/favicon.ico", 404),
         ("GET", "/static/nothing.css", 404),
         ("GET", "/v1x/payment", 404),
-        ("POST", f"/pay/{PAYMENT}", 405),
+        ("PUT", f"/pay/{PAYMENT}", 405),
     ],
 )
 def test_a_browser_gets_a_page_where_a_program_gets_an_error(

@@ -116,7 +116,7 @@ def test_the_page_shows_the_link_and_runs_nothing_from_elsewhere(live: Live) -> 
         assert text in page.text
     assert not [word for word in (link["claim_token"], "ann@", link["link_id"]) if word in page.text]
     assert "script-src 'self'" in page.headers["content-security-policy"]
-    assert "form-action 'none'" in page.headers["content-security-policy"]
+    assert "form-action 'self'" in page.headers["content-security-policy"]
     assert page.headers["referrer-policy"] == "no-referrer"
     assert page.headers["x-robots-tag"] == "noindex"
     assert page.headers["cache-control"] == "no-store"
