@@ -86,7 +86,7 @@ class StaticFiles:
     def __init__(self) -> None:
         files = sorted((HERE / "static").iterdir())
         plain = {file.name: file.read_bytes() for file in files if file.suffix in _TYPES}
-        # What pages that follow the gateway have in common is not a request of its own.
+        # The common part of pages that follow the gateway takes no request of its own.
         common = plain.pop(COMMON)
         plain |= {name: common + plain[name] for name in FOLLOWING}
         self._bodies = {name: pack(body) for name, body in plain.items()}
@@ -111,7 +111,7 @@ class StaticFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The outcome of a form: a page of ours to go on to, or the same page again, with a problem if there is one."""
+    """The outcome of a form: one of our pages to go on to, or the same page again, with a problem if there is one."""
 
     leads_to: str = ""
     status: int = HTTPStatus.OK
@@ -163,7 +163,7 @@ class HostedPage:
         act: Callable[[dict[str, str]], Outcome],
         show: Callable[[Outcome], str],
     ) -> None:
-        """Do what a form orders: lead the browser on, or show the page again with the problem beside its field."""
+        """Do what a form orders: lead the browser on, or show the page again with the problem next to its field."""
         resp.set_headers(self._headers)
         self._gateway.clock.stamp(resp)
         try:

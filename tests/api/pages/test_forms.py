@@ -65,14 +65,14 @@ def test_a_cheque_is_claimed_in_two_steps(live: Live, claim: str) -> None:
         ("<script>", "40 hexadecimal digits"),
     ],
 )
-def test_a_wrong_address_is_explained_beside_its_field(live: Live, claim: str, address: str, words: str) -> None:
+def test_a_wrong_address_is_explained_at_its_field(live: Live, claim: str, address: str, words: str) -> None:
     answer = send(live, claim, {"step": "check", "address": address})
 
     assert answer.status_code == 400
     assert words in problem(answer)
     assert 'aria-invalid="true"' in answer.text
     assert "<script>" not in answer.text
-    # A second step that nobody led to is refused by the actor, and the link stays as it was.
+    # A second step without a first one is refused by the actor, and the link stays as it was.
     assert send(live, claim, {"step": "send", "address": address}).status_code == 400
     assert base.rows("SELECT status FROM payout_links") == [("funded",)]
 
