@@ -373,9 +373,9 @@ def test_a_page_without_links_or_without_its_store_shows_it(live: Live, client: 
     assert "busy" in client.simulate_get(f"/link/{NOBODYS}").text
 
 
-def test_the_page_has_a_head_and_nothing_to_post(live: Live) -> None:
+def test_the_page_has_a_head_and_takes_forms_alone(live: Live) -> None:
     link_id = opened(live)
 
     assert live.client.simulate_head(f"/link/{link_id}").status_code == 200
-    assert live.client.simulate_post(f"/link/{link_id}", body="{}").status_code == 405
+    assert live.client.simulate_post(f"/link/{link_id}", body="{}").status_code == 403
     assert "There is no such payment link" in page(live, NOBODYS).text

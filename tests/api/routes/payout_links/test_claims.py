@@ -158,9 +158,9 @@ def test_a_page_without_its_store_shows_it(client: Client) -> None:
     assert "busy" in page.text
 
 
-def test_the_page_has_a_head_and_nothing_to_post(live: Live) -> None:
+def test_the_page_has_a_head_and_takes_forms_alone(live: Live) -> None:
     token = linked(live)["claim_token"]
 
     assert live.client.simulate_head(f"/claim/{token}").status_code == 200
-    assert live.client.simulate_post(f"/claim/{token}", body="{}").status_code == 405
+    assert live.client.simulate_post(f"/claim/{token}", body="{}").status_code == 403
     assert LINK["amount"] in live.client.simulate_get(f"/claim/{token}").text
