@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 
 import pytest
@@ -68,4 +67,3 @@ def test_hosted_pages_carry_the_gateway_time(live: Live) -> None:
     claim = live.client.simulate_get(f"/claim/{linked(live)['claim_token']}")
     for answer in (claim, live.client.simulate_get(f"/link/{opened(live)}"), live.client.simulate_get("/pay/none")):
         assert abs(int(answer.headers[CLOCK_HEADER]) - base.app_now().timestamp() * 1000) < 60_000
-    assert re.search(r'data-now="\d{13}"', claim.text)
