@@ -76,7 +76,7 @@ def test_a_transaction_leads_to_the_networks_explorer(client: Client, monkeypatc
     txid = "0x" + "ab" * 32
     assert 'id="explorer"' not in page(client, txid=txid)
     monkeypatch.setattr(
-        Settings, "transaction_url", lambda _, network, found: f"https://scan.example/{network.code}/{found}"
+        Settings, "transaction_url", lambda _, network, paid_by: f"https://scan.example/{network.code}/{paid_by}"
     )
     text = page(client, txid=txid)
     link = f'<a id="explorer" href="https://scan.example/ethereum/{txid}" rel="noopener noreferrer" target="_blank">'
