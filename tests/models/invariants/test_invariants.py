@@ -30,6 +30,7 @@ from tests.models.ledger.sharing import mature, release, share_with
 from tests.models.refunds.builders import refund, send_back
 from tests.models.treasury.builders import spend, topup
 from tests.models.wallets.builders import set_blocked, wallet
+from tests.peers.databases.kept_rows import KeptRows
 from tests.peers.databases.worker_database import WorkerDatabase
 
 # Changes by hand to the story below: at least one for each invariant, each in several variants.
@@ -183,10 +184,26 @@ CORRUPTIONS: Final[dict[str, list[str]]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def played() -> list[tuple[UUID, KeptRows]]:
+    """Holds the merchant and the rows of the story, once a test has played it."""
+    return []
+
+
 @pytest.fixture
-def shop(database: str) -> UUID:
-    """A merchant in every state: sales paid and matured, or maturing, short, strayed, expired, unpaid; and wallets."""
+def shop(database: str, played: list[tuple[UUID, KeptRows]]) -> UUID:
+    """A merchant in every state, in rows that are played once and restored for each other test."""
     del database
+    at = base.db.connection().cursor()
+    if played:
+        played[0][1].restore(at)
+    else:
+        played.append((play(), KeptRows(at)))
+    return played[0][0]
+
+
+def play() -> UUID:
+    """Trade until sales are paid and matured, maturing, short, strayed, expired or unpaid; return the merchant's id."""
     merchant_id = merchant()
     endpoint(merchant_id)
     chain = Chain()

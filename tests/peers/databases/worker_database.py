@@ -34,11 +34,11 @@ _NOTE_CHANGES: Final = """
     $$ BEGIN INSERT INTO testing.changes VALUES (tg_tag); END $$;
 """
 _WATCH: Final = "CREATE EVENT TRIGGER note_change ON ddl_command_end EXECUTE FUNCTION testing.note_change()"
-_TABLES: Final = """
+TABLES: Final = """
     SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind = 'r' AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'testing') ORDER BY 1, 2
 """
-_SEQUENCES: Final = "SELECT schemaname, sequencename, start_value FROM pg_sequences ORDER BY 1, 2"
+SEQUENCES: Final = "SELECT schemaname, sequencename, start_value, last_value FROM pg_sequences ORDER BY 1, 2"
 _EMPTY: Final = """
     CREATE FUNCTION testing.empty() RETURNS void LANGUAGE plpgsql AS $$
     DECLARE
@@ -159,9 +159,9 @@ class WorkerDatabase:
 
 
 def _prepare(at: cursor) -> None:
-    at.execute(_TABLES)
+    at.execute(TABLES)
     tables = [sql.Identifier(*row) for row in at.fetchall()]
-    at.execute(_SEQUENCES)
+    at.execute(SEQUENCES)
     sequences = at.fetchall()
     at.execute(_NOTE_CHANGES)
     at.execute(EFFECTS)
@@ -178,7 +178,7 @@ def _prepare(at: cursor) -> None:
         sql.SQL("PERFORM setval({}, {}, false);").format(
             sql.Literal(sql.Identifier(schema, name).as_string(at)), sql.Literal(start)
         )
-        for schema, name, start in sequences
+        for schema, name, start, _ in sequences
     ]
     names = sql.Literal([table.as_string(at) for table in tables])
     at.execute(
