@@ -1,7 +1,8 @@
 """A real chain for each test that asks for one, with the catalogue's tokens on it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,9 @@ from chains.evm.reader import EvmReader
 from core.catalogue.catalogue import Pair, load_catalogue
 from devstack.evm.anvil import Anvil
 from devstack.evm.tokens import install_code, install_tokens
+from devstack.supervise.leash import Leash
 from tests.peers.anvil import BUYER, HandMined, calldata
+from tests.peers.bitcoind.kept import KeptChain, kept_chain
 from tests.peers.ours import Finds, scan_of
 
 CATALOGUE = load_catalogue("development")
@@ -49,6 +52,12 @@ class Chain:
 def evm_reader(url: str, *, network: str = "ethereum", timeout_s: float = 5.0) -> EvmReader:
     known = CATALOGUE.networks[network]
     return EvmReader(known, CATALOGUE.pairs_on(network), evm_providers(known, [url], timeout_s=timeout_s))
+
+
+@pytest.fixture(scope="session")
+def real_chain(bitcoind_program: Path, server_folder: Path, leash: Leash) -> Iterator[KeptChain]:
+    """The chain of a real bitcoin node, begun again for each test."""
+    yield from kept_chain(bitcoind_program, server_folder / "bitcoind", leash)
 
 
 @pytest.fixture

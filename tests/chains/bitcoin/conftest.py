@@ -1,8 +1,8 @@
-"""A real bitcoin node for each test that asks for one, read by the adapter."""
+"""A real bitcoin node that the tests share, its chain begun again for each, and read by the adapter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -13,8 +13,9 @@ from chains.bitcoin.nodes import bitcoin_providers
 from chains.bitcoin.reader import BitcoinReader
 from chains.family import DEPOSITS
 from core.catalogue.catalogue import load_catalogue
-from devstack.bitcoin.node import BitcoinNode
+from tests.chains.bitcoin.spends.world import World, world
 from tests.peers.bitcoind.hand_mined import HandMined
+from tests.peers.bitcoind.kept import KeptChain
 
 CATALOGUE = load_catalogue("development")
 BITCOIN = CATALOGUE.networks["bitcoin"]
@@ -56,6 +57,18 @@ def bitcoin_reader(*urls: str, timeout_s: float = 10.0) -> BitcoinReader:
 
 
 @pytest.fixture
-def chain(bitcoind: Callable[[], BitcoinNode]) -> Chain:
-    node = HandMined(bitcoind().url, coins=6)
+def node(real_chain: KeptChain) -> HandMined:
+    real_chain.begin_anew()
+    return real_chain
+
+
+@pytest.fixture
+def chain(node: HandMined) -> Chain:
     return Chain(node, bitcoin_reader(node.url), Books())
+
+
+@pytest.fixture
+def alone(node: HandMined) -> Iterator[World]:
+    """A funded wallet on a chain that one provider shows."""
+    with world(node) as scene:
+        yield scene

@@ -163,7 +163,7 @@ def test_a_range_ends_where_a_node_falls_silent(chain: Chain, liar: Liar) -> Non
 def test_a_range_ends_where_blocks_part_and_where_it_is_large(
     chain: Chain, liar: Liar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    head = chain.node.height()
+    head = chain.node.mine(3)
     stale = chain.node.ask("getblockhash", head - 1)
     chain.node.reorg(3)
     liar.answers["getblockhash"] = lambda height: (

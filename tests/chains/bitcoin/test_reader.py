@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 
 import pytest
 
@@ -12,9 +11,9 @@ from chains.bitcoin.block import ProvedBlock
 from chains.bitcoin.transactions import NOWHERE
 from chains.net.budget import BudgetSpentError
 from chains.net.json_rpc import JsonRpc
-from devstack.bitcoin.node import BitcoinNode
 from tests.chains.bitcoin.conftest import BITCOIN, OURS, THEIRS, Chain, bitcoin_reader
 from tests.peers.bitcoind.hand_mined import BUYER_ADDRESS, MINER_ADDRESS, HandMined
+from tests.peers.lying_rpc import LyingRpc
 
 DATA = bytes.fromhex("6a0548656c6c6f")
 
@@ -213,15 +212,16 @@ def test_coins_of_a_place_count_wherever_they_lie(chain: Chain) -> None:
     assert chain.reader.snapshot([place], height=1, block_hash="").units == (57_000,)
 
 
-def test_providers_at_different_tips_are_no_two_witnesses(bitcoind: Callable[[], BitcoinNode]) -> None:
-    one, other = HandMined(bitcoind().url, coins=1), HandMined(bitcoind().url, coins=1)
-    other.mine()
-    reader = bitcoin_reader(one.url, other.url)
+def test_providers_at_different_tips_are_no_two_witnesses(node: HandMined) -> None:
     place = Place(address=OURS, pair=None)
+    with LyingRpc(node.url) as behind:
+        behind.lies["getbestblockhash"] = node.ask("getbestblockhash")
+        node.mine()
+        reader = bitcoin_reader(node.url, behind.url)
 
-    assert reader.snapshot([place], height=1, block_hash="").units == (0,)
-    with pytest.raises(NotYetError, match="different blocks"):
-        reader.snapshot([place], height=1, block_hash="", witnesses=2)
+        assert reader.snapshot([place], height=1, block_hash="").units == (0,)
+        with pytest.raises(NotYetError, match="different blocks"):
+            reader.snapshot([place], height=1, block_hash="", witnesses=2)
 
 
 def test_a_departure_is_read_from_its_block(chain: Chain) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
 import pytest
 
 from chains.bitcoin.transactions import read
@@ -11,12 +9,6 @@ from chains.spending import Coins, Draft, FateKind, FeeTooHighError, Sending, Sw
 from tests.chains.bitcoin.spends.samples import CAP, COIN, DEPOSIT_KEYS, WALLET, coin
 from tests.chains.bitcoin.spends.world import World, world
 from tests.peers.bitcoind.hand_mined import HandMined
-
-
-@pytest.fixture
-def alone(bitcoind: Callable[[], HandMined]) -> Iterator[World]:
-    with world(HandMined(bitcoind().url)) as scene:
-        yield scene
 
 
 def joined(world: World) -> Draft:
@@ -65,8 +57,7 @@ def test_while_fees_are_high_nothing_is_joined_and_the_cost_is_reported(alone: W
         alone.treasurer.join(alone.coins, WALLET, cap_units=5)
 
 
-def test_the_operator_says_up_to_which_rate_and_may_say_never(bitcoind: Callable[[], HandMined]) -> None:
-    node = HandMined(bitcoind().url)
+def test_the_operator_says_up_to_which_rate_and_may_say_never(node: HandMined) -> None:
     with world(node, join_sat_vb=0) as never, world(node, join_sat_vb=4) as frugal:
         coins = never.fund(*[100_000] * 60)
         for each in (never, frugal):

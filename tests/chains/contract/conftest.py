@@ -10,11 +10,9 @@ from typing import Final
 import pytest
 
 from chains.net import providers as net_providers
-from devstack.bitcoin.node import BitcoinNode
 from devstack.bitcoin.program import OWN
 from devstack.evm.anvil import Anvil
 from devstack.supervise.leash import Leash
-from devstack.supervise.ports import free_port
 from models.deposits import cursors
 from tests.chains.contract.bitcoin import BitcoinRig, RealBitcoinRig
 from tests.chains.contract.evm import EvmRig
@@ -23,7 +21,7 @@ from tests.chains.contract.toy import CoinsRig, CounterRig, WindowRig
 from tests.chains.contract.tron import TronRig
 from tests.chains.toy.nodes import NODES
 from tests.chains.toy.plug import forget, plug
-from tests.peers.bitcoind.kept import KeptChain
+from tests.peers.bitcoind.kept import KeptChain, kept_chain
 
 RIGS: Final[tuple[type[Rig], ...]] = (EvmRig, TronRig, RealBitcoinRig, BitcoinRig, CounterRig, CoinsRig, WindowRig)
 Start = Callable[..., Rig]
@@ -71,22 +69,10 @@ def kind(request: pytest.FixtureRequest) -> type[Rig]:
     return asked
 
 
-def _kept(program: Path, folder: Path, leash: Leash) -> Iterator[KeptChain]:
-    node = BitcoinNode(program, folder, network="bitcoin", port=free_port(), leash=leash)
-    yield KeptChain(node)
-    node.stop()
-
-
-@pytest.fixture(scope="session")
-def real_chain(bitcoind_program: Path, server_folder: Path, leash: Leash) -> Iterator[KeptChain]:
-    """The chain of a real node, begun again for each duty."""
-    yield from _kept(bitcoind_program, server_folder / "bitcoind", leash)
-
-
 @pytest.fixture(scope="session")
 def own_chain(server_folder: Path, leash: Leash) -> Iterator[KeptChain]:
     """The chain of our own node, begun again for each duty."""
-    yield from _kept(OWN, server_folder / "own_bitcoin", leash)
+    yield from kept_chain(OWN, server_folder / "own_bitcoin", leash)
 
 
 @pytest.fixture

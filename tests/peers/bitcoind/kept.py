@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 from devstack.bitcoin.node import BitcoinNode
+from devstack.supervise.leash import Leash
+from devstack.supervise.ports import free_port
 from tests.peers.bitcoind.hand_mined import BUYER_ADDRESS, MINER_ADDRESS, BuyersCoin, HandMined, signed_by_buyer
 
 COINS = 60
@@ -40,3 +45,10 @@ class KeptChain(HandMined):
         assert self.waiting() == []
         self.coins = [(parts.txid().hex(), place, COIN_UNITS) for place in range(COINS)]
         self._paid.clear()
+
+
+def kept_chain(program: Path, folder: Path, leash: Leash) -> Iterator[KeptChain]:
+    """Start a node and yield its chain; stop the node afterwards."""
+    node = BitcoinNode(program, folder, network="bitcoin", port=free_port(), leash=leash)
+    yield KeptChain(node)
+    node.stop()

@@ -1,8 +1,8 @@
-"""Chains with a funded wallet on them, which one, two or three providers show."""
+"""Chains with a funded wallet on them, which two or three providers show."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -11,23 +11,12 @@ from tests.peers.bitcoind.hand_mined import HandMined
 
 
 @pytest.fixture
-def chain(bitcoind: Callable[[], HandMined]) -> HandMined:
-    return HandMined(bitcoind().url)
-
-
-@pytest.fixture
-def alone(chain: HandMined) -> Iterator[World]:
-    with world(chain) as scene:
+def pair(node: HandMined) -> Iterator[World]:
+    with world(node, providers=2) as scene:
         yield scene
 
 
 @pytest.fixture
-def pair(chain: HandMined) -> Iterator[World]:
-    with world(chain, providers=2) as scene:
-        yield scene
-
-
-@pytest.fixture
-def trio(chain: HandMined) -> Iterator[World]:
-    with world(chain, providers=3) as scene:
+def trio(node: HandMined) -> Iterator[World]:
+    with world(node, providers=3) as scene:
         yield scene
