@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -100,9 +101,21 @@ def _no_post_office(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("models.merchants.emails._Process.post", None)
 
 
-def pytest_collection() -> None:
+def pytest_collection(session: pytest.Session) -> None:
     """Collect no garbage while ten thousand tests are gathered: it would find nothing, and take half of the time."""
     gc.disable()
+    if isinstance(worker := getattr(session.config, "workerinput", None), dict):
+        _import_share(session.config.args, int(worker["workerid"].removeprefix("gw")), worker["workercount"])
+
+
+def _import_share(args: Sequence[str], number: int, workers: int) -> None:
+    """Import every n-th test file before the others, so that on a fresh checkout one process rewrites it for all."""
+    places = [ROOT / arg.partition("::")[0] for arg in args]
+    files = sorted({file for place in places for file in ([place] if place.is_file() else place.rglob("test_*.py"))})
+    for file in files[number::workers]:
+        # Collecting the file reports any error.
+        with contextlib.suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unittest.mock import Mock, call
+from unittest.mock import Mock
 
 import pytest
 from gunicorn.config import Config  # type: ignore[import-untyped]
@@ -71,7 +71,7 @@ def test_a_request_releases_its_bytes_however_it_ends() -> None:
     worker.finish_request(answered, False)
     worker._end_turn(Mock(), ended)
 
-    assert worker._receiving.answered.mock_calls == [call(answered), call(ended)]
+    assert [each.args for each in worker._receiving.answered.mock_calls] == [(answered,), (ended,)]
     worker._lingering.begin.assert_called_once_with(answered)
     ended.close.assert_called_once_with()
 
