@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import runpy
 import subprocess
 import sys
@@ -20,7 +21,9 @@ def second_look(folder: Path, *failed: str) -> subprocess.CompletedProcess[str]:
     record.write_text(json.dumps(dict.fromkeys(failed, True)))
     (folder / "second_look.py").write_text((CI / "second_look.py").read_text())
     command = [sys.executable, "second_look.py"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+    # Its tests need no plugin, and loading them all takes longer than the tests.
+    bare = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return subprocess.run(command, cwd=folder, env=bare, capture_output=True, text=True, check=False, timeout=60)
 
 
 @pytest.fixture
