@@ -111,24 +111,24 @@ def test_a_compressed_bomb_is_refused_and_never_opened(client: Client, encoding:
     assert time.process_time() - started_at < 0.5
 
 
-@pytest.mark.parametrize("endpoint", WITH_BODY, ids=lambda e: e.name)
-@pytest.mark.parametrize(
-    "body",
-    [
-        b'{"a":1,"a":1}', b'{"a":{"b":1,"\\u0062":2}}', b'{"a":NaN}', b'{"a":-Infinity}', b'{"a":' + b"9" * 5000 + b"}",
-        b'{"a":' * 65 + b"1" + b"}" * 65, b"[" * 200_000, '{"a":1}'.encode("utf-16"), '{"a":1}'.encode("utf-16-be"),
-        b"\xef\xbb\xbf{}", b'{"a":"\xed\xa0\x80"}', b'{"a":"\x00"}', b"{}{}", b"", b"null",
-    ],
-    ids=lambda body: repr(body[:14]),
+READ_IN_TWO_WAYS: Final = (
+    b'{"a":1,"a":1}', b'{"a":{"b":1,"\\u0062":2}}', b'{"a":NaN}', b'{"a":-Infinity}', b'{"a":' + b"9" * 5000 + b"}",
+    b'{"a":' * 65 + b"1" + b"}" * 65, b"[" * 200_000, '{"a":1}'.encode("utf-16"), '{"a":1}'.encode("utf-16-be"),
+    b"\xef\xbb\xbf{}", b'{"a":"\xed\xa0\x80"}', b'{"a":"\x00"}', b"{}{}", b"", b"null",
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("endpoint", WITH_BODY, ids=lambda e: e.name)
 def test_json_that_two_parsers_could_read_differently_is_refused_everywhere(
-    client: Client, caller: FakeCaller, endpoint: Endpoint, body: bytes
+    client: Client, caller: FakeCaller, endpoint: Endpoint
 ) -> None:
     path = path_of(endpoint)
     headers = {"Content-Type": "application/json"}
-    answer = client.signed(path, body) if endpoint.rights else client.simulate_post(path, body=body, headers=headers)
+    for body in READ_IN_TWO_WAYS:
+        signed = endpoint.rights is not None
+        answer = client.signed(path, body) if signed else client.simulate_post(path, body=body, headers=headers)
 
-    assert (answer.status_code, code_of(answer)) == (400, "request.bad_json")
+        assert (answer.status_code, code_of(answer)) == (400, "request.bad_json"), body[:14]
     assert caller.calls == []
 
 
