@@ -117,12 +117,15 @@ class Block:
     parent_height: int
     parent_hash: str
     time: datetime
+    # The number of blocks up to this one, where windows are counted in blocks and heights have holes; else None.
+    count: int | None = None
     # Whether the hash was computed from these fields, time included. If so, one provider's word is enough.
     is_proved: bool = field(default=True, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse numbers that no row can hold."""
         check_count(self.height)
+        check_count(self.count or 0)
         if not TIME_MIN <= self.time <= TIME_MAX:
             raise ContradictionError(f"no block is of {self.time}")
 

@@ -201,6 +201,7 @@ def noted(ctx: Context, network: Network, departure: Departure, key_ordinal: int
         spends=[list(coin) for coin in sorted(spent)],
         expires_at=None if departure.window is None else departure.window.ends_at,
         expires_height=None if departure.window is None else departure.window.last_height,
+        expires_block=None if departure.window is None else departure.window.last_block,
         mark=departure.mark,
     )
 

@@ -19,7 +19,7 @@ from actors.queue.isolated import isolated
 from actors.scan import departures, observers, reorgs
 from actors.scan.reading import NOTHING, Matching, Reading
 from actors.scan.record import SETTLE, settle_owners
-from chains.base import SKIPPED, WITNESSES_MIN, Block, ProviderError
+from chains.base import SKIPPED, WITNESSES_MIN, Block, ContradictionError, ProviderError
 from chains.family import Reader
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
@@ -168,6 +168,7 @@ def _first_position(network: Network, chain: Reader, head: int) -> Position | No
     block = _first_block(chain, head)
     if block is None:
         return None
+    reorgs.check_count(network, chain, block)
     cursors.start(reorgs.row(network, block))
     return cursors.position(network.code, pace_blocks=PACE_OVER_BLOCKS)
 
@@ -226,6 +227,7 @@ def _scan_next(
                 # A provider that shows our block and a next one on another parent rests if the others disagree.
                 chain.agreement(scan.block.height, scan.block.hash)
             return back
+        _check_count(scan.block, at)
         if pace is not None:
             _check_pace(network, chain, scan.block, pace)
         reading = Reading(
@@ -234,7 +236,7 @@ def _scan_next(
         if not repeat_on_deadlock(_record, reading, at, head):
             return None
         settle_owners(ctx, ours.of(scan.transfers))
-        at = Cursor(scan.block.height, scan.block.hash, scan.block.time)
+        at = Cursor(scan.block.height, scan.block.hash, scan.block.time, scan.block.count)
     if at is cursor:
         return None
     cursors.resume(network.code)
@@ -252,6 +254,15 @@ def _follows(block: Block, at: Cursor, head: int, *, whole: bool) -> bool:
             raise ProviderError(f"block {block.height} came without those between it and block {at.height}")
         return True
     return (block.parent_height, block.parent_hash) == (at.height, at.hash)
+
+
+def _check_count(block: Block, at: Cursor) -> None:
+    """Refuse a block whose count does not continue the cursor's, since windows end by it. Raises ContradictionError."""
+    if at.block_count is None:
+        return
+    added = block.height - at.height if block.parent_height > at.height else 1
+    if block.count is None or not 1 <= block.count - at.block_count <= added:
+        raise ContradictionError(f"block {block.height} is number {block.count}, after number {at.block_count}")
 
 
 def _check_pace(network: Network, chain: Reader, block: Block, since: Pace) -> None:

@@ -13,7 +13,8 @@ import structlog
 
 from actors.context import Context
 from actors.scan import observers
-from chains.base import SKIPPED, WITNESSES_MIN, Agreement, Block, ProviderError, Skipped
+from actors.scan.reading import Matching
+from chains.base import SKIPPED, WITNESSES_MIN, Agreement, Block, BlockScan, ProviderError, Skipped
 from chains.family import Reader
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
@@ -48,6 +49,7 @@ def row(network: Network, block: Block, *, read_by: str = "") -> ChainBlock:
         parent_height=block.parent_height,
         parent_hash=block.parent_hash,
         block_time=block.time,
+        block_count=block.count,
         read_by=read_by,
     )
 
@@ -116,6 +118,18 @@ def _check_upon(chain: Reader, fork: tuple[int, str], height: int) -> None:
             if at <= height:
                 raise ProviderError(f"block {at} was there and is not any more")
             return
+
+
+def check_count(network: Network, chain: Reader, block: Block) -> None:
+    """Refuse a block from which the scan is to go on unless another provider, if any, counts the same blocks.
+
+    All later blocks are counted from it. Raises ProviderError.
+    """
+    if block.count is None or chain.providers == 1:
+        return
+    again = chain.reread(block.height, Matching(network))
+    if not isinstance(again, BlockScan) or (again.block.hash, again.block.count) != (block.hash, block.count):
+        raise ProviderError(f"one provider alone calls block {block.height} number {block.count}")
 
 
 def is_same(block: Block | Skipped | None, block_hash: str) -> bool:
@@ -195,6 +209,7 @@ def _from_the_start(
     is_agreed = _agreed(network, chain, kept[-1], depth=depth)
     if is_agreed is None:
         return None
+    check_count(network, chain, block)
     log.warning("scan.reorg_below_start", network=network.code, height=block.height)
     restart = partial(cursors.restart, row(network, block))
     return go_on(ctx, network, cursor, restart, height=block.height, is_agreed=is_agreed)

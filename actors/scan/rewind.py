@@ -57,7 +57,7 @@ def rewind(ctx: Context, network: Network, chain: Reader, height: int, *, is_for
         raise RewindRefusedError(f"one provider alone has this block {height}; look at the others, or add --force")
     _check_below_fork(network, chain, block)
     count = scans.deposits_above(network.code, height)
-    if not _move(ctx, network, cursor, block, is_agreed=is_agreed):
+    if not _move(ctx, network, chain, cursor, block, is_agreed=is_agreed):
         raise RewindRefusedError(f"the scan of {network.code} moved in between; try again")
     log.warning(
         "scan.rewound", network=network.code, from_height=cursor.height, height=height, block_hash=block.hash,
@@ -127,10 +127,11 @@ def _check_need(network: Network, height: int) -> None:
         )
 
 
-def _move(ctx: Context, network: Network, cursor: Cursor, block: Block, *, is_agreed: bool) -> bool:
+def _move(ctx: Context, network: Network, chain: Reader, cursor: Cursor, block: Block, *, is_agreed: bool) -> bool:
     """Move to a block; keep the blocks below it if it is a kept one, else drop all: they belong to another chain."""
     if cursors.kept_hash(network.code, block.height) == block.hash:
         move = partial(cursors.retreat, network.code, to_height=block.height)
     else:
+        reorgs.check_count(network, chain, block)
         move = partial(cursors.restart, reorgs.row(network, block))
     return reorgs.go_on(ctx, network, cursor, move, height=block.height, is_agreed=is_agreed) is not None

@@ -74,8 +74,17 @@ def _claim_of(network: Network, spend: SpendRow, attempt: AttemptRow, claimed: I
         return Counter(at_least=spend.counter)
     if traits.spends_coins:
         return Coins(coins=tuple(map(coin_of, claimed)))
-    # The reference is part of the signed bytes.
-    return Window(reference="", last_height=attempt.expires_height, ends_at=attempt.expires_at)
+    return _window_of(attempt)
+
+
+def _window_of(attempt: AttemptRow) -> Window:
+    """Return an attempt's window, without its reference, which is part of the signed bytes."""
+    return Window(
+        reference="",
+        last_height=attempt.expires_height,
+        last_block=attempt.expires_block,
+        ends_at=attempt.expires_at,
+    )
 
 
 def case_of(network: Network, spend: SpendRow, attempts: Sequence[AttemptRow]) -> Case:
@@ -92,6 +101,7 @@ def case_of(network: Network, spend: SpendRow, attempts: Sequence[AttemptRow]) -
             # If others spend a coin that only a later attempt claims, an earlier attempt may still be included.
             if coin.spent_by_txid is not None and coin.held_number == 0
         },
+        windows=tuple(map(_window_of, attempts)) if traits_of(network).has_windows else (),
     )
 
 

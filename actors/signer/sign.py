@@ -218,7 +218,7 @@ def scanned_at(cursor: Cursor) -> Scanned:
 
     The scan too may have its blocks from a node that answers alone, whose block time may lie a century ahead.
     """
-    return Scanned(height=cursor.height, time=min(cursor.block_time, app_now()))
+    return Scanned(height=cursor.height, time=min(cursor.block_time, app_now()), count=cursor.block_count)
 
 
 def free_coins(network: Network, currency: str) -> tuple[Coin, ...]:
@@ -342,6 +342,7 @@ def new_attempt(
         terms=dict(draft.offer.terms),
         expires_at=None if window is None else window.ends_at,
         expires_height=None if window is None else window.last_height,
+        expires_block=None if window is None else window.last_block,
         is_void=is_void,
     )
 

@@ -72,6 +72,11 @@ class Traits:
         return self.claim == "window"
 
     @property
+    def has_windows(self) -> bool:
+        """Return True if each attempt of a spend ends with a window of its own."""
+        return self.claim == "window"
+
+    @property
     def spends_coins(self) -> bool:
         """Return True if spends take coins, each as a whole, from the addresses where these lie."""
         return self.claim == "coins"

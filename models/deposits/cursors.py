@@ -46,11 +46,14 @@ class Cursor:
     height: int
     hash: str
     block_time: datetime
+    # The number of blocks up to it, where windows are counted in blocks.
+    block_count: int | None = None
 
 
 def read(network: str) -> Cursor | None:
     """Return a network's cursor, or None before its first scan."""
-    return one_as(Cursor, "SELECT height, hash, block_time FROM chain_cursors WHERE network = %s", (network,))
+    sql = "SELECT height, hash, block_time, block_count FROM chain_cursors WHERE network = %s"
+    return one_as(Cursor, sql, (network,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +79,17 @@ class Position:
 def position(network: str, *, pace_blocks: int) -> Position | None:
     """Return a network's position, or None before its first scan. pace_blocks: how far below the cursor Pace may be."""
     row = one(
-        "SELECT c.height, c.hash, c.block_time, c.split_height, app_now(), b.height, b.block_time FROM chain_cursors c"
+        "SELECT c.height, c.hash, c.block_time, c.block_count, c.split_height, app_now(), b.height, b.block_time"
+        " FROM chain_cursors c"
         " LEFT JOIN LATERAL (SELECT height, block_time FROM chain_blocks WHERE network = c.network"
         "   AND height >= c.height - %s ORDER BY height LIMIT 1) b ON true WHERE c.network = %s",
         (pace_blocks, network),
     )
     if row is None:
         return None
-    height, block_hash, block_time, split_height, now, pace_height, pace_time = row
+    height, block_hash, block_time, block_count, split_height, now, pace_height, pace_time = row
     pace = None if pace_height is None else Pace(pace_height, pace_time, now)
-    return Position(Cursor(height, block_hash, block_time), split_height, pace)
+    return Position(Cursor(height, block_hash, block_time, block_count), split_height, pace)
 
 
 def has_passed(network: str, moment: datetime) -> bool:
@@ -108,6 +112,7 @@ def start(block: ChainBlock) -> None:
             height=block.height,
             hash=block.hash,
             block_time=block.block_time,
+            block_count=block.block_count,
             head_height=block.height,
             started_height=block.height,
         ).write("ON CONFLICT DO NOTHING"):
@@ -132,12 +137,12 @@ def advance(block: ChainBlock, *, expected: Cursor, head: int) -> bool:
 
 def _move(block: ChainBlock, expected: Cursor, head: int | None, *, peak: int | None) -> bool:
     return touched(
-        "UPDATE chain_cursors SET height = %s, hash = %s, block_time = %s, moved_at = app_now(),"
+        "UPDATE chain_cursors SET height = %s, hash = %s, block_time = %s, block_count = %s, moved_at = app_now(),"
         " peak_height = LEAST(GREATEST(peak_height, height, %s), %s),"
         " head_height = COALESCE(%s, head_height) WHERE network = %s AND height = %s AND hash = %s",
         (
-            block.height, block.hash, block.block_time, block.height, peak, head, block.network, expected.height,
-            expected.hash,
+            block.height, block.hash, block.block_time, block.block_count, block.height, peak, head, block.network,
+            expected.height, expected.hash,
         ),
     )  # fmt: skip
 
@@ -145,7 +150,8 @@ def _move(block: ChainBlock, expected: Cursor, head: int | None, *, peak: int | 
 def _keep(block: ChainBlock) -> None:
     block.write(
         "ON CONFLICT (network, height) DO UPDATE SET hash = EXCLUDED.hash, parent_height = EXCLUDED.parent_height,"
-        " parent_hash = EXCLUDED.parent_hash, block_time = EXCLUDED.block_time, read_by = EXCLUDED.read_by"
+        " parent_hash = EXCLUDED.parent_hash, block_time = EXCLUDED.block_time, block_count = EXCLUDED.block_count,"
+        " read_by = EXCLUDED.read_by"
     )
 
 
@@ -162,8 +168,9 @@ def retreat(network: str, *, expected: Cursor, to_height: int, peak: int | None)
     the remaining credits can have been counted; None if one of several reports it.
     """
     moved = touched(
-        "UPDATE chain_cursors c SET height = b.height, hash = b.hash, block_time = b.block_time, moved_at = app_now(),"
-        " head_reached_at = NULL, peak_height = LEAST(GREATEST(c.peak_height, c.height), %s),"
+        "UPDATE chain_cursors c SET height = b.height, hash = b.hash, block_time = b.block_time,"
+        " block_count = b.block_count, moved_at = app_now(), head_reached_at = NULL,"
+        " peak_height = LEAST(GREATEST(c.peak_height, c.height), %s),"
         " reread_height = LEAST(c.reread_height, b.height)"
         " FROM chain_blocks b WHERE b.network = c.network AND b.height = %s"
         " AND c.network = %s AND c.height = %s AND c.hash = %s",

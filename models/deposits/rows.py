@@ -98,6 +98,8 @@ class ChainCursor(Table, table="chain_cursors"):
     network: str
     height: Big
     hash: str
+    # The number of blocks up to it, where windows are counted in blocks.
+    block_count: Big | None = BY_DATABASE
     block_time: datetime
     head_height: Big
     moved_at: datetime = BY_DATABASE
@@ -139,6 +141,8 @@ class ChainBlock(Table, table="chain_blocks"):
     parent_height: Big
     parent_hash: str
     block_time: datetime
+    # As of the cursor.
+    block_count: Big | None = None
     # The mark of the provider that showed it; '' if unknown.
     read_by: str = BY_DATABASE
 

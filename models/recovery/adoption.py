@@ -220,6 +220,7 @@ def _attempt(departure: UnexplainedRow, spend_id: UUID, *, number: int = 0) -> A
         terms=departure.terms,
         expires_at=departure.expires_at,
         expires_height=departure.expires_height,
+        expires_block=departure.expires_block,
     )
 
 

@@ -45,7 +45,7 @@ _IS_FEE_OUT: Final = "(NOT is_fee_on_top OR funded_from = 'suspense')"
 # Of a payout: whether it is sent with what lives in a window, of which no block is known.
 _MAY_EXPIRE: Final = (
     "status IN ('broadcasting', 'sent') AND EXISTS (SELECT FROM spend_outputs o JOIN spend_attempts a USING (spend_id)"
-    " WHERE o.payout_id = payouts.id AND a.expires_at IS NOT NULL"
+    " WHERE o.payout_id = payouts.id AND num_nonnulls(a.expires_at, a.expires_height, a.expires_block) > 0"
     " AND NOT EXISTS (SELECT FROM attempts_seen s WHERE (s.network, s.txid) = (a.network, a.txid))"
     " AND NOT EXISTS (SELECT FROM unexplained_departures d WHERE (d.network, d.txid) = (a.network, a.txid)"
     "   AND d.spend_id IS NOT NULL))"

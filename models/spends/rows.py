@@ -111,10 +111,12 @@ class AttemptRow(Table, table="spend_attempts"):
     # The end of its window, after which no block can include it; None if it never ends.
     expires_at: datetime | None = None
     expires_height: Big | None = None
+    expires_block: Big | None = None
     # True if the scan has passed that end. The signer asks for its fate all the same.
     is_over: bool = derived(
         "EXISTS (SELECT FROM chain_cursors c WHERE c.network = spend_attempts.network"
-        f" AND (c.height > spend_attempts.expires_height OR {PASSED} > spend_attempts.expires_at))"
+        f" AND (c.height > spend_attempts.expires_height OR {PASSED} > spend_attempts.expires_at"
+        " OR c.block_count > spend_attempts.expires_block))"
     )
     created_at: datetime = BY_DATABASE
     sent_at: datetime | None = BY_DATABASE

@@ -110,6 +110,7 @@ class UnexplainedRow(Table, table="unexplained_departures d"):
     # The end of its window; NULL where it has none.
     expires_at: datetime | None = BY_DATABASE
     expires_height: Big | None = BY_DATABASE
+    expires_block: Big | None = BY_DATABASE
     # As of an attempt.
     mark: str = BY_DATABASE
 
@@ -356,7 +357,8 @@ def is_void(departure: UnexplainedRow) -> bool:
         return _is_slot_used_otherwise(departure)
     return is_true(
         "SELECT 1 FROM chain_cursors c JOIN unexplained_departures d ON d.network = c.network"
-        f" WHERE d.id = %s AND (c.height > d.expires_height OR {PASSED} > d.expires_at)",
+        f" WHERE d.id = %s AND (c.height > d.expires_height OR {PASSED} > d.expires_at"
+        " OR c.block_count > d.expires_block)",
         (departure.id,),
     )
 

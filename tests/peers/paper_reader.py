@@ -32,6 +32,8 @@ class PaperReader:
     # Whom they were asked about.
     asked_about: list[tuple[int, str]] = field(default_factory=list)
     final: int | None = None
+    # The number of the first block, where blocks are numbered.
+    first_count: int | None = None
     # Heights that scan() leaves out though they have a block.
     left_out: Collection[int] = ()
     is_silent: bool = False
@@ -55,6 +57,7 @@ class PaperReader:
                 height=self.tip, hash=f"0x{self.branch}-{self.tip}", parent_height=before,
                 parent_hash=self.scans[before].block.hash if before in self.scans else "0x",
                 time=self.began + timedelta(seconds=self.tip),
+                count=None if self.first_count is None else self.first_count + len(self.scans),
             )  # fmt: skip
             self.scans[self.tip] = BlockScan(block=block, transfers=transfers, **answer) if number == 0 else BlockScan(
                 block=block, transfers=()

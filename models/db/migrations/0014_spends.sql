@@ -94,9 +94,10 @@ CREATE TABLE spend_attempts (
     ceiling_units units NOT NULL,
     -- What it offers, by name, in its family's own terms; of EVM gas_limit, price_units, tip_units and data_units.
     terms jsonb NOT NULL,
-    -- From when on, and above which block, it can be included no more; NULL for never.
+    -- After which moment, height, or block by the chain's own count it can be included no more; NULL for never.
     expires_at timestamptz,
     expires_height bigint,
+    expires_block bigint,
     -- By what a transfer of ours is known where that is not the transaction's id: the recipient's side of it may have
     -- another.
     mark text NOT NULL DEFAULT '',
@@ -108,8 +109,8 @@ CREATE TRIGGER spend_attempts_signed BEFORE UPDATE OF spend_id, number, network,
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER spend_attempts_void BEFORE UPDATE OF is_void ON spend_attempts
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER spend_attempts_offered BEFORE UPDATE OF ceiling_units, terms, expires_at, expires_height
-    ON spend_attempts FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER spend_attempts_offered BEFORE UPDATE OF ceiling_units, terms, expires_at, expires_height,
+    expires_block ON spend_attempts FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE UNIQUE INDEX spend_attempts_by_mark ON spend_attempts (network, mark) WHERE mark <> '';
 CREATE TRIGGER spend_attempts_marked BEFORE UPDATE OF mark ON spend_attempts
     FOR EACH ROW EXECUTE FUNCTION refuse_change();

@@ -4,6 +4,8 @@ CREATE TABLE chain_cursors (
     network text PRIMARY KEY,
     height bigint NOT NULL,
     hash text NOT NULL,
+    -- The number of blocks up to it, where windows are counted in blocks; NULL elsewhere.
+    block_count bigint CHECK (block_count >= 0),
     block_time timestamptz NOT NULL,
     head_height bigint NOT NULL,
     moved_at timestamptz NOT NULL DEFAULT app_now(),
@@ -43,6 +45,8 @@ CREATE TABLE chain_blocks (
     block_time timestamptz NOT NULL,
     -- The block upon which it stands: heights may have holes.
     parent_height bigint NOT NULL CHECK (parent_height < height),
+    -- As of a cursor.
+    block_count bigint CHECK (block_count >= 0),
     -- The mark of the provider that showed a block first: another one reads it a second time.
     read_by text NOT NULL DEFAULT '',
     PRIMARY KEY (network, height)

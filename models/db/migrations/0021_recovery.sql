@@ -78,13 +78,14 @@ CREATE TABLE unexplained_departures (
     -- The end of its window.
     expires_at timestamptz,
     expires_height bigint,
+    expires_block bigint,
     -- By what its transfers are known, as of an attempt; '' for its id.
     mark text NOT NULL DEFAULT '',
     UNIQUE (network, txid),
     CHECK (num_nulls(block_height, block_hash) IN (0, 2)),
     CHECK ((claim = 'counter') = (slot IS NOT NULL)),
     CHECK (claim = 'coins' OR spends = '[]'),
-    CHECK (claim = 'window' OR num_nonnulls(expires_at, expires_height) = 0),
+    CHECK (claim = 'window' OR num_nonnulls(expires_at, expires_height, expires_block) = 0),
     CHECK ((raw = '') = (outputs = '[]')),
     CHECK (raw <> '' OR (status IN ('unread', 'dismissed') AND claim <> 'counter')),
     CHECK ((status IN ('adopted', 'written_off')) = (spend_id IS NOT NULL)),

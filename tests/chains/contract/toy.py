@@ -26,13 +26,14 @@ class ToyRig(Rig):
 
     claim: ClassVar[Claim]  # type: ignore[assignment]
     hole_every: ClassVar[int] = 0
+    first: ClassVar[int] = 1
 
     def __init__(self, database: str) -> None:
         super().__init__(database)
         traits = TRAITS[self.code]
         self.chain = ToyChain(
-            claim=self.claim, outputs_max=traits.outputs_max, hole_every=self.hole_every, began=app_now(),
-            name=f"{self.code}-1",
+            claim=self.claim, outputs_max=traits.outputs_max, hole_every=self.hole_every, first=self.first,
+            began=app_now(), name=f"{self.code}-1",
         )  # fmt: skip
         self.nodes: list[ToyNode] = []
 
@@ -210,6 +211,8 @@ class WindowRig(HolesRig):
     currency = "SOL"
     claim = "window"
     hole_every = 3
+    # Windows are counted in blocks, which are far fewer than the heights.
+    first = 5_000_000
     lacks: ClassVar = {
         "pay_ripening": "nobody is paid for making blocks here",
         "freeze": "nobody issues this coin, who could freeze a holder",
@@ -225,7 +228,7 @@ class WindowRig(HolesRig):
         self.mine(WINDOW)
 
     def say_dead(self, number: int) -> None:
-        self.nodes[number].lies["head"] = lambda truth: truth + 10 * WINDOW
+        self.nodes[number].lies["count"] = lambda truth: truth + 10 * WINDOW
 
 
 class CoinsRig(ToyRig):

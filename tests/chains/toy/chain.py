@@ -107,13 +107,15 @@ class ToyBlock:
     parent_height: int
     parent_hash: str
     time: datetime
+    # The number of blocks up to it: heights have holes.
+    count: int
     txs: tuple[Tx, ...] = ()
     failed: frozenset[tuple[str, int]] = frozenset()
     branch: int = 0
 
     def seal(self) -> str:
         """Return the hash that a block of this content has: it names every transaction and what had no effect."""
-        facts = (self.height, self.parent_height, self.parent_hash, self.time.isoformat(), self.branch)
+        facts = (self.height, self.parent_height, self.parent_hash, self.time.isoformat(), self.count, self.branch)
         return hashlib.sha256(f"{facts} {[tx.txid for tx in self.txs]} {sorted(self.failed)}".encode()).hexdigest()
 
     def sealed(self) -> ToyBlock:
@@ -139,15 +141,16 @@ class State:
 
 
 class ToyChain:
-    """One network. holes: heights that never get a block, as the remainder of dividing by the number given."""
+    """One network. hole_every: every height that it divides never gets a block. first: the height of the first."""
 
     def __init__(
-        self, *, claim: Claim, outputs_max: int = 1, hole_every: int = 0, began: datetime = GENESIS, name: str = "toy"
-    ) -> None:
+        self, *, claim: Claim, outputs_max: int = 1, hole_every: int = 0, first: int = 1,
+        began: datetime = GENESIS, name: str = "toy",
+    ) -> None:  # fmt: skip
         self.claim, self.outputs_max, self._hole_every = claim, outputs_max, hole_every
         self.name, self._began = name, began
         self.fee = 1_000
-        self.blocks = [ToyBlock(1, "", 0, "", began).sealed()]
+        self.blocks = [ToyBlock(first, "", first - 1, "", began, 1).sealed()]
         self.states = [State()]
         self.pool: dict[str, Tx] = {}
         # Of what waits, what no block takes yet.
@@ -235,7 +238,7 @@ class ToyChain:
                 raise RefusedError("already included")
             if tx.txid in self.pool:
                 return tx.txid
-            self._check(tx, self.state, self.head.height + 1)
+            self._check(tx, self.state, self.head)
             rivals = [other for other in self.pool.values() if self._share(tx, other)]
             if any(tx.fee <= other.fee for other in rivals):
                 raise RefusedError("underpriced")
@@ -261,8 +264,8 @@ class ToyChain:
             return not set(a.coins).isdisjoint(b.coins)
         return self.claim == "counter" and (a.sender, a.counter) == (b.sender, b.counter)
 
-    def _check(self, tx: Tx, state: State, height: int) -> None:
-        """Refuse what breaks the rules, whether it waits or is to be included at a height."""
+    def _check(self, tx: Tx, state: State, upon: ToyBlock) -> None:
+        """Refuse what breaks the rules, whether it waits or is to be included upon a block."""
         if tx.is_from_outside:
             return
         if not 1 <= len(tx.outputs) <= self.outputs_max + (self.claim == "coins"):
@@ -271,13 +274,13 @@ class ToyChain:
             raise RefusedError("fee too low" if tx.fee < self.fee else "negative")
         signers = signers_of(tx)
         if self.claim == "coins":
-            self._check_coins(tx, state, signers, height)
+            self._check_coins(tx, state, signers, upon.height + 1)
             return
         if signers != {tx.sender}:
             raise RefusedError("bad signature")
         if self.claim == "counter" and tx.counter < state.counters.get(tx.sender, 0):
             raise RefusedError("counter used")
-        if self.claim == "window" and not 0 < height - tx.reference <= WINDOW:
+        if self.claim == "window" and not 0 <= upon.count - tx.reference < WINDOW:
             raise RefusedError("expired")
         if any(state.balances.get((tx.sender, c), 0) < units for c, units in _taken(tx).items()):
             raise RefusedError("unfunded")
@@ -308,7 +311,7 @@ class ToyChain:
             if self.claim == "counter" and not tx.is_from_outside and tx.counter > state.counters.get(tx.sender, 0):
                 continue
             try:
-                self._check(tx, state, height)
+                self._check(tx, state, last)
             except RefusedError:
                 del self.pool[tx.txid]
                 continue
@@ -318,8 +321,8 @@ class ToyChain:
         self.states.append(state)
         self.blocks.append(
             ToyBlock(
-                height, "", last.height, last.hash, self._began + timedelta(seconds=BLOCK_S * height),
-                tuple(taken), frozenset(failed), self.branch,
+                height, "", last.height, last.hash, self._began + timedelta(seconds=BLOCK_S * (last.count + 1)),
+                last.count + 1, tuple(taken), frozenset(failed), self.branch,
             ).sealed()
         )  # fmt: skip
 

@@ -41,6 +41,9 @@ class ToyNode:
     def _head(self) -> int:
         return self.chain.head.height
 
+    def _count(self) -> int:
+        return self.chain.head.count
+
     def _final(self) -> int | None:
         return self.chain.final_height
 

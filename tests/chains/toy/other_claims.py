@@ -34,8 +34,8 @@ class WindowSpender(ToySpender):
 
     def draft(self, intent: Intent, purse: Purse, *, cap_units: int) -> Draft:
         made = super().draft(intent, purse, cap_units=cap_units)
-        head: int = min(self._all(lambda node: checked(node.ask("head"), int)))
-        return replace(made, claim=Window(reference=str(head), last_height=head + WINDOW))
+        count: int = min(self._all(lambda node: checked(node.ask("count"), int)))
+        return replace(made, claim=Window(reference=str(count), last_block=count + WINDOW))
 
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft | None:
         """Return None: a transaction that expires is signed again, with no higher offer."""
@@ -47,9 +47,9 @@ class WindowSpender(ToySpender):
         return replace(self._plain(draft), reference=int(draft.claim.reference))
 
     def _is_dead(self, node: ToyNode, case: Case) -> bool:
-        assert isinstance(case.claim, Window)
-        assert case.claim.last_height is not None
-        return checked(node.ask("head"), int) - case.depth + 1 > case.claim.last_height
+        ends = [window.last_block for window in case.windows if window.last_block is not None]
+        assert len(ends) == len(case.txids)
+        return checked(node.ask("count"), int) - case.depth + 1 > max(ends)
 
 
 class CoinsSpender(ToySpender):

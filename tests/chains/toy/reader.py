@@ -196,7 +196,7 @@ class ToyReader:
         if not signers_of(tx) or (tx.sender and signers_of(tx) != {tx.sender}):
             return None
         names = {name for _, name, _ in tx.outputs}
-        window = Window(reference=str(tx.reference), last_height=tx.reference + WINDOW)
+        window = Window(reference=str(tx.reference), last_block=tx.reference + WINDOW)
         return Departure(
             txid=txid, sender=tx.sender, pair=None if NATIVE in names else self._pairs[names.pop()],
             outputs=tuple(Output(recipient=recipient, units=units) for recipient, _, units in tx.outputs),
@@ -306,5 +306,5 @@ def _block_of(node: ToyNode, height: int) -> Block | Skipped:
 def _header(block: ToyBlock) -> Block:
     return Block(
         height=block.height, hash=block.hash, parent_height=block.parent_height, parent_hash=block.parent_hash,
-        time=block.time,
+        time=block.time, count=block.count,
     )  # fmt: skip

@@ -181,7 +181,8 @@ def test_a_named_payout_is_matched_at_any_fee_up_to_its_sum(shop: UUID) -> None:
     assert not matching.is_paid_by(made.but(memo="7"), departure, departure.parts[0], 1)
 
 
-def test_a_sent_payout_may_have_been_signed_again_in_the_lost_time(shop: UUID) -> None:
+@pytest.mark.parametrize(("end", "at"), [("expires_at", "app_now()"), ("expires_height", "9"), ("expires_block", "9")])
+def test_a_sent_payout_may_have_been_signed_again_in_the_lost_time(shop: UUID, end: str, at: str) -> None:
     made = order(shop)
     departure = left(GROSS - FEE)
 
@@ -191,8 +192,8 @@ def test_a_sent_payout_may_have_been_signed_again_in_the_lost_time(shop: UUID) -
     taken(made, "broadcasting")
     assert rivals() == [], "its slot is its own"
     execute(
-        "INSERT INTO spend_attempts (spend_id, number, network, txid, raw, ceiling_units, terms, expires_at)"
-        " SELECT id, 0, network, '0xours', '\\x00', 1, '{}', app_now() FROM spends"
+        f"INSERT INTO spend_attempts (spend_id, number, network, txid, raw, ceiling_units, terms, {end})"
+        f" SELECT id, 0, network, '0xours', '\\x00', 1, '{{}}', {at} FROM spends"
     )
     assert rivals() == [made.id]
     taken(made, "sent")

@@ -175,7 +175,7 @@ def test_metrics_count_waiting_spends() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", ["ceiling_units = 1", "terms = '{}'", "expires_height = 9", "expires_at = app_now()"]
+    "change", ["ceiling_units = 1", "terms = '{}'", "expires_height = 9", "expires_block = 9", "expires_at = app_now()"]
 )
 def test_the_signed_terms_are_the_offered_ones(change: str) -> None:
     spend()
