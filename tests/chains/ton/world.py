@@ -61,9 +61,13 @@ class Wallet:
         self.seqno = 0
 
     def order(self, ledger: Ledger, *cells: Cell) -> Cell:
+        """Return the message from outside that has the wallet send these now."""
+        return self.order_at(ledger.now, *cells)
+
+    def order_at(self, now: int, *cells: Cell) -> Cell:
         """Return the message from outside that has the wallet send these; the first brings the wallet's code."""
         number = wallet_id(is_test=False)
-        made = requests.request(number, seqno=self.seqno, valid_until=ledger.now + LIFE_S, messages=cells).cell()
+        made = requests.request(number, seqno=self.seqno, valid_until=now + LIFE_S, messages=cells).cell()
         body = requests.signed(made, self.key.sign(made.hash))
         message = messages.external(self.address, body, None if self.seqno else self.state)
         self.seqno += 1
@@ -87,12 +91,16 @@ class Issuer:
     state: StateInit
 
     def issue(self, ledger: Ledger, recipient: str, units: int) -> list[Transaction]:
-        """Have the master issue jettons to an owner; it is made with the first."""
+        """Have the master issue jettons to an owner."""
+        return ledger.send(self.admin.order(ledger, self.mint(recipient, units)))
+
+    def mint(self, recipient: str, units: int) -> Cell:
+        """Return the admin's message to the master, which is made with the first."""
         inner = Builder().uint(INTERNAL_TRANSFER, 32).uint(0, 64).coins(units).address("").address(self.admin.address)
         body = Builder().uint(MINT, 32).uint(0, 64).address(recipient).coins(TON // 10)
         body.ref(inner.coins(0).bit(0).end())
         message = messages.internal(self.jetton.master, TON // 2, bounce=False, body=body.end())
-        return ledger.send(self.admin.order(ledger, with_state(message, self.state)))
+        return with_state(message, self.state)
 
     def transfer(
         self, sender: Wallet, recipient: str, units: int, *, forward: int = 0, gas: int = TON // 10, memo: str = ""
