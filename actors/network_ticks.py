@@ -9,8 +9,9 @@ import structlog
 
 from actors.context import Context, context
 from actors.queue.broker import doorbell, ring, single_flight
-from chains.base import ChainError
+from chains.base import ProviderError
 from chains.family import Reader
+from chains.net.budget import BudgetSpentError
 from chains.registry import reader
 from core.catalogue.catalogue import Network
 
@@ -23,7 +24,8 @@ def network_tick(flight: str, *, queue: str = "chain") -> Callable[[Step], Calla
     """Make `step(ctx, network, chain)` the actor of the doorbell with its name, notified with a network's code.
 
     At most one step of a flight and network runs at once in the whole gateway. A step that returns True is notified
-    again when the next may run; a step whose providers fail is tried again at the next notification.
+    again when the next may run; a step whose providers fail, or that has spent its budget, is tried again at the next
+    notification.
     """
 
     def decorate(step: Step) -> Callable[[str], None]:
@@ -40,7 +42,9 @@ def network_tick(flight: str, *, queue: str = "chain") -> Callable[[Step], Calla
                 try:
                     with chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
                         is_more = step(ctx, known, chain)
-                except ChainError as error:
+                except BudgetSpentError as error:
+                    log.warning("network_tick.budget_spent", tick=name, network=network, error=str(error))
+                except ProviderError as error:
                     log.warning("network_tick.provider_failed", tick=name, network=network, error=str(error))
             if is_more:
                 ring(name, network)

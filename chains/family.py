@@ -363,7 +363,7 @@ class TokenSpender(Protocol):
 class Treasurer(Protocol):
     """Plans how the gateway's own money moves on one network, for the signer. Judges no worth and sends nothing.
 
-    Raises ProviderError, FeeTooHighError above the cap, SpendRefusedError if the chain says that the step would revert,
+    Raises ChainError, FeeTooHighError above the cap, SpendRefusedError if the chain says that the step would revert,
     InsufficientCoinError and DisagreementError.
     """
 

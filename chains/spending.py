@@ -284,7 +284,7 @@ class Sending(Enum):
 
     # A node took the bytes or had them: "already known", DUP_TRANSACTION, -27 and the like are success.
     TAKEN = "taken"
-    # The claim is used, by another of our attempts or by a stranger's transaction; fate() says by which.
+    # The claim is used, by another of our attempts or by another transaction; fate() says by which.
     CLAIM_USED = "claim_used"
     # Its offer is too low to enter the pool, or to replace the transaction that waits there.
     UNDERPRICED = "underpriced"
@@ -308,7 +308,7 @@ class FateKind(Enum):
 Effect = Literal["none", "exact", "other"]
 """The effect of an included output: it moved nothing, exactly the intended amount and nothing else, or otherwise."""
 
-Cause = Literal["", "expired", "stranger"]
+Cause = Literal["", "expired", "claim_used"]
 """The cause of a spend's death: its window ended, or a transaction other than its attempts used its claim."""
 
 

@@ -152,7 +152,7 @@ def is_awaited(ctx: Context, network: Network) -> bool:
     """Return whether a transaction without a row may wait for a block or be in an unscanned one.
 
     For an operator who gives money back while signing for the network is stopped. Where spends claim a window, it is
-    enough that the scan has caught up. Raises ProviderError.
+    enough that the scan has caught up. Raises ChainError.
     """
     spender = spenders.spender_of(ctx, network)
     counter, holder = spenders.counting(network, spender), spenders.holding(network, spender)

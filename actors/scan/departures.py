@@ -22,7 +22,7 @@ log = structlog.get_logger()
 
 
 def left_in(ctx: Context, network: Network, chain: Reader, scans: Iterable[BlockScan]) -> dict[str, Left]:
-    """Return the departures in these blocks by block hash, known by a row or not. Raises ProviderError.
+    """Return the departures in these blocks by block hash, known by a row or not. Raises ChainError.
 
     Raises DisownedError if no provider proves a transaction that the reader of its block showed: that provider rests,
     so that the block is read from another one.
@@ -94,7 +94,7 @@ def lacking_in(network: Network, chain: Reader, scan: BlockScan) -> tuple[str, .
     """Return a block's noted attempts that two providers lack, and more than show them.
 
     scan: the second reading; if it lacks one, every provider is asked. Otherwise a provider that hides an included
-    payout could alone have it called dead. Called outside of transactions. Raises ProviderError.
+    payout could alone have it called dead. Called outside of transactions. Raises ChainError.
     """
     if not _compares(network, chain):
         return ()

@@ -269,7 +269,7 @@ def _check_pace(network: Network, chain: Reader, block: Block, since: Pace) -> N
     """Refuse a block that comes much faster than its network makes them, unless two providers have it.
 
     A provider that invents blocks could otherwise lead the scan further from the chain than it can walk back. A block
-    time in the future does not count. Raises ProviderError.
+    time in the future does not count. Raises ChainError.
     """
     now = max(since.now, datetime.now(UTC))
     passed = min(block.time, now + CLOCK_SKEW) - since.block_time

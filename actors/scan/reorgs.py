@@ -103,7 +103,7 @@ def _fork(chain: Reader, kept: Sequence[tuple[int, str]], head: int) -> tuple[in
 def _check_upon(chain: Reader, fork: tuple[int, str], height: int) -> None:
     """Refuse a chain whose first block above the fork has another parent. height: that of a replaced block.
 
-    Where blocks prove work, a provider could otherwise show a chain that it made alone. Raises ProviderError.
+    Where blocks prove work, a provider could otherwise show a chain that it made alone. Raises ChainError.
     """
     for at in range(fork[0] + 1, height + HOLE_MAX):
         block = chain.block(at)

@@ -88,7 +88,7 @@ def _span(network: Network, scanned: int, *, depth: int) -> tuple[int, int]:
 
 
 def reread(ctx: Context, network: Network, chain: Reader, height: int) -> Reread:
-    """Read a block again and record missed deposits; safe to run any number of times. Raises ProviderError."""
+    """Read a block again and record missed deposits; safe to run any number of times. Raises ChainError."""
     ours = Matching(network)
     scan = chain.reread(height, ours, but_by=cursors.read_by(network.code, height))
     kept = cursors.kept_hash(network.code, height)

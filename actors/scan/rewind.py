@@ -42,7 +42,7 @@ class Rewound:
 def rewind(ctx: Context, network: Network, chain: Reader, height: int, *, is_forced: bool) -> Rewound:
     """Move a scan back to the block that the providers have at a height, and end its halt.
 
-    Raises RewindRefusedError, and ProviderError if no provider answers. is_forced: also while the scan is running, with
+    Raises RewindRefusedError, and ChainError if no provider answers. is_forced: also while the scan is running, with
     credited deposits above the block, by one provider's answer while the others are silent, and below the first scanned
     block if the chain lacks that one.
     """

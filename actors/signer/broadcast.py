@@ -348,7 +348,7 @@ def _cents(ctx: Context, payout: PayoutRow) -> int:
 def _is_blocked(ctx: Context, network: Network, payout: PayoutRow) -> bool:
     """Return whether the operator or the network's oracle blocks a payout's address.
 
-    Raises ProviderError if the oracle does not answer.
+    Raises ChainError if the oracle does not answer.
     """
     if ctx.deny_list.blocks(payout.address):
         return True

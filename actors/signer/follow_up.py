@@ -118,7 +118,7 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
             case FateKind.INCLUDED:
                 _included(ctx, network, spend, as_meant(network, spend, fate, attempts))
             case FateKind.DEAD:
-                _dead(ctx, spend, attempts, "expired" if fate.cause == "expired" else "stranger")
+                _dead(ctx, spend, attempts, "expired" if fate.cause == "expired" else "claim_used")
             case FateKind.WAITING:
                 _waiting(ctx, network, spender, spend, attempts)
             case _:

@@ -97,7 +97,7 @@ def _explain(spend: SpendRow, reason: str, waiting_for: WaitingFor) -> None:
 def is_own_refusal(ctx: Context, network: Network, pair: Pair) -> bool:
     """Return whether a token refuses every transfer from the hot wallet.
 
-    Raises ProviderError if too few nodes answer.
+    Raises ChainError if too few nodes answer.
     """
     if pair.contract is None:
         # The gas coin has no issuer: only a recipient can refuse it.

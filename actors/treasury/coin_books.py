@@ -21,7 +21,7 @@ from models.treasury.snapshots import Balances, Holding
 
 
 def taken(ctx: Context, network: Network, chain: Reader, books: Books, *, witnesses: int = 1) -> Balances:
-    """Ask the chain which coins, unspent at the books' block, are left. Raises ProviderError."""
+    """Ask the chain which coins, unspent at the books' block, are left. Raises ChainError."""
     at, currency = books.cursor, network.gas_currency
     pair = ctx.catalogue.pair(currency, network.code)
     # Asked also if there is no unspent coin: the answer names a block.

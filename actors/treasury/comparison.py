@@ -74,7 +74,7 @@ def coins_of(ctx: Context, network: Network) -> list[Coin]:
 
 
 def taken(ctx: Context, network: Network, chain: Reader, books: Books, *, witnesses: int = 1) -> Balances:
-    """Read our places' balances from the chain, at the books' block if possible. Raises ProviderError.
+    """Read our places' balances from the chain, at the books' block if possible. Raises ChainError.
 
     witnesses: the number of providers that have to agree, if the network has as many.
     """
@@ -90,7 +90,7 @@ def taken(ctx: Context, network: Network, chain: Reader, books: Books, *, witnes
 
 
 def ask(chain: Reader, books: Books, places: list[tuple[Place, Coin, str]], *, witnesses: int = 1) -> Balances:
-    """Read the balances of given places, at the books' block if possible. Raises ProviderError."""
+    """Read the balances of given places, at the books' block if possible. Raises ChainError."""
     asked = [Asked(address=address, pair=coin.pair) for _, coin, address in places]
     snapshot = chain.snapshot(asked, height=books.cursor.height, block_hash=books.cursor.hash, witnesses=witnesses)
     holdings = (

@@ -28,7 +28,7 @@ COINS_FEW: Final = 50
 def join(ctx: Context, network: Network, hot: KeyRef) -> bool:
     """Join coins if there are many, one transaction at a time; return whether one was signed.
 
-    Not while payouts are due, which may want the same coins. Raises FeeTooHighError and ProviderError.
+    Not while payouts are due, which may want the same coins. Raises FeeTooHighError and ChainError.
     """
     code, currency = network.code, network.gas_currency
     free = sign.free_coins(network, currency)

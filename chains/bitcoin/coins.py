@@ -23,7 +23,7 @@ Shown = tuple[Outpoint, wire.Unspent | None]
 
 
 def snapshot(node: JsonRpc, places: Sequence[Place]) -> Snapshot:
-    """Return the unspent ones of the places' coins, at one tip. Raises ProviderError."""
+    """Return the unspent ones of the places' coins, at one tip. Raises ChainError."""
     for _ in range(ROUNDS):
         tip = wire.id_of(node.call("getbestblockhash", [], str))
         shown = dict(_shown(node, [coin for place in places for coin in place.coins]))
@@ -82,7 +82,7 @@ def height_of(node: JsonRpc, block: str) -> int:
 
 
 def _shown(node: JsonRpc, coins: Sequence[Outpoint]) -> Iterator[Shown]:
-    """Yield each coin with its unspent output, or None if it is spent; the pool does not count. ProviderError."""
+    """Yield each coin with its unspent output, or None if it is spent; the pool does not count. ChainError."""
     for start in range(0, len(coins), BATCH_MAX):
         part = coins[start : start + BATCH_MAX]
         answers = node.batch("gettxout", [[txid, vout, False] for txid, vout in part], wire.Unspent)

@@ -32,7 +32,7 @@ class OutcomeBook:
         self._late: OrderedDict[tuple[RestNode, str], None] = OrderedDict()
 
     def collect(self, node: RestNode, block: Block, running: Mapping[str, bool]) -> list[wire.Info]:
-        """Return the outcomes of a block's transactions. Raises ProviderError; those fetched one by one are kept.
+        """Return the outcomes of a block's transactions. Raises ChainError; those fetched one by one are kept.
 
         running: whether each transaction runs a contract. The others' outcomes say nothing that their block does not,
         and are left empty where outcomes are fetched one by one.

@@ -32,7 +32,7 @@ def compared_now(ctx: Context, network: str, currency: str) -> tuple[Finding, Bo
 
 
 def _compared(ctx: Context, network: Network, books: Books) -> tuple[list[Finding] | None, Books]:
-    """Compare at the books' block, or at a newer one once it is scanned; return that block's books. ProviderError."""
+    """Compare at the books' block, or at a newer one once it is scanned; return that block's books. ChainError."""
     chain, settings = registry.reader(network, ctx.settings), ctx.settings
     with chain.budget(seconds=settings.rpc_step_s, requests=settings.rpc_step_requests):
         balances = taken(ctx, network, chain, books)

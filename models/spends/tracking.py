@@ -26,7 +26,7 @@ log = structlog.get_logger()
 # Past maturity no block should leave a chain. If one does, the signer sends the same bytes again. That costs nothing,
 # while a sweep lost unseen leaves the hot wallet with less than the books show.
 WATCHED_ON_BLOCKS: Final = 32
-Cause = Literal["expired", "stranger"]
+Cause = Literal["expired", "claim_used"]
 # An attempt's last error if nodes call its claim used.
 CLAIM_USED: Final = "claim_used"
 # The final `problem` of a confirmed spend that can never be included again.
@@ -171,7 +171,7 @@ def settle_by_hand(catalogue: Catalogue, spend_id: UUID, place: int, *, is_paid:
     )
 
 
-def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int, cause: Cause = "stranger") -> SpendRow | None:
+def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int, cause: Cause = "claim_used") -> SpendRow | None:
     """End a spend that can never be included: it expired, or another transaction used its claim.
 
     Return the changed spend, None if nothing changed. attempts: the number of attempts that the chain was asked about;
@@ -182,7 +182,7 @@ def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int, cause: Cause = 
     spend = spends.lock(spend_id)
     if spend is None or not spend.is_waiting or spend.attempts != attempts or is_seen_alive(spend):
         return None
-    if cause == "stranger" and not _is_lost_to_another(spend):
+    if cause == "claim_used" and not _is_lost_to_another(spend):
         return None
     if cause == "expired":
         if not spends.are_all_over(spend.id):
@@ -355,13 +355,13 @@ def _settled(spend: SpendRow) -> str:
 def _lose(catalogue: Catalogue, spend: SpendRow, cause: Cause) -> SpendRow:
     """Reverse the gas and the losses of an ended spend that no block will ever include: the chain took nothing."""
     ended = [output for output in spend.outputs if output.state != "dead"]
-    problem = LOST if cause == "stranger" else EXPIRED
+    problem = LOST if cause == "claim_used" else EXPIRED
     for output in ended:
         outputs.note_lost(output, 0, problem=problem)
     after = _reread(spend.id, is_changed=spends.settle(spend.id, booked_fee_units=0, problem=problem))
     bookings.book_gas(catalogue, spend, f"spend:{spend.id}:gas-{_settled(spend)}", -spend.booked_fee_units)
     bookings.book_loss(spend, f"spend:{spend.id}:loss-{_settled(spend)}", -spend.lost_units)
-    if cause == "stranger":
+    if cause == "claim_used":
         # Who else has this key?
         log.critical("spend.slot_used_by_other", **_names(spend), state=spend.state)
     else:

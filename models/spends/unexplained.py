@@ -34,6 +34,8 @@ WAITS_UNREAD: Final = (
     " WHERE (a.network, a.txid) = (d.network, d.txid))"
 )
 """Of a departure d in a block, without a row: no node has shown yet what it moved."""
+BEGUN_AGAIN: Final = "settled_by = '', reason = '', settled_at = NULL"
+"""Sets a departure whose end no longer counts, as a block has it again."""
 WAITS: Final = f"(d.status = 'unexplained' OR {WAITS_UNREAD})"
 """Of a departure d that is not settled; not of an unread one that a reorg took."""
 
@@ -122,7 +124,7 @@ class UnexplainedRow(Table, table="unexplained_departures d"):
     @property
     def holds_up(self) -> bool:
         """Return True if nothing is signed before it is settled: it is in a block, or only it can use its slot."""
-        return self.block_height is not None or self.claim == "counter"
+        return self.block_height is not None or self.slot is not None
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -196,8 +198,8 @@ def note(new: UnexplainedRow) -> bool:
         f"INSERT INTO unexplained_departures AS d (id, {', '.join(values)})"
         f" SELECT %s, {', '.join(['%s'] * len(values))}"
         " WHERE NOT EXISTS (SELECT 1 FROM spend_attempts WHERE network = %s AND txid = %s)"
-        " ON CONFLICT (network, txid) DO UPDATE SET status = 'unexplained', settled_by = '', reason = '',"
-        f" settled_at = NULL, {', '.join(f'{name} = EXCLUDED.{name}' for name in values)}"
+        f" ON CONFLICT (network, txid) DO UPDATE SET status = 'unexplained', {BEGUN_AGAIN},"
+        f" {', '.join(f'{name} = EXCLUDED.{name}' for name in values)}"
         " WHERE d.status = 'unread' OR d.status IN ('unexplained', 'dismissed') AND d.block_height IS NULL",
         (uuid7(), *values.values(), new.network, new.txid),
     )

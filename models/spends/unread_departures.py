@@ -40,7 +40,7 @@ def note(network: str, claim: Claim, takers: Mapping[str, str], *, height: int, 
             for txid in without_row
         ],
         "ON CONFLICT (network, txid) DO UPDATE SET block_height = EXCLUDED.block_height,"
-        " block_hash = EXCLUDED.block_hash, status = 'unread', settled_by = '', reason = '', settled_at = NULL"
+        f" block_hash = EXCLUDED.block_hash, status = 'unread', {unexplained.BEGUN_AGAIN}"
         f" WHERE d.block_height IS NULL AND (d.{unexplained.IS_OPEN} OR d.status = 'dismissed')",
     )  # fmt: skip
     if noted:

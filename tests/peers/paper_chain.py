@@ -216,7 +216,7 @@ class PaperChain:
             gone = (
                 sum(self.known[txid]["sender"] == case.intent.wallet.address for txid in buried) > case.claim.at_least
             )
-            return Fate(kind=FateKind.DEAD, cause="stranger") if gone else Fate(kind=FateKind.WAITING)
+            return Fate(kind=FateKind.DEAD, cause="claim_used") if gone else Fate(kind=FateKind.WAITING)
 
     # Within -------------------------------------------------------------------------------------------------
 

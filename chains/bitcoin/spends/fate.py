@@ -94,4 +94,4 @@ def _dead(verdicts: Sequence[bool], needed: int) -> Fate:
         return Fate(kind=FateKind.WAITING)
     if len(verdicts) < needed:
         raise ProviderError("one provider alone says that another transaction took the spend's place")
-    return Fate(kind=FateKind.DEAD, cause="stranger")
+    return Fate(kind=FateKind.DEAD, cause="claim_used")

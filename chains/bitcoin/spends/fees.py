@@ -52,7 +52,7 @@ class _Node(msgspec.Struct):
 def todays_rate(providers: Providers[JsonRpc], *, cap_units: int) -> int:
     """Return the rate for a block soon. With three providers or more, none decides it alone.
 
-    cap_units: for a virtual byte. Raises FeeTooHighError above it, ProviderError.
+    cap_units: for a virtual byte. Raises FeeTooHighError above it, ChainError.
     """
     rate = asked_rate(providers)
     if rate > cap_units * KVB:
@@ -63,7 +63,7 @@ def todays_rate(providers: Providers[JsonRpc], *, cap_units: int) -> int:
 def asked_rate(providers: Providers[JsonRpc]) -> int:
     """Return the nodes' present rate. The rate of a single node is bounded by the last agreed one.
 
-    Raises ProviderError.
+    Raises ChainError.
     """
     voices = providers.answers(_voice)
     return providers.bounded("rate", median_low(voices), voices=len(voices))
@@ -72,7 +72,7 @@ def asked_rate(providers: Providers[JsonRpc]) -> int:
 def asked_increment(providers: Providers[JsonRpc]) -> int:
     """Return the increment of a replacement, for a thousand virtual bytes; bounded as the rate is.
 
-    Raises ProviderError.
+    Raises ChainError.
     """
     voices = providers.answers(
         lambda node: max(INCREMENT_MIN, _rate(_pool(node).incrementalrelayfee)), decides=majority()
@@ -81,7 +81,7 @@ def asked_increment(providers: Providers[JsonRpc]) -> int:
 
 
 def passes_truc(providers: Providers[JsonRpc]) -> bool:
-    """Return True if most nodes relay transactions of version 3 (BIP-431). Raises ProviderError."""
+    """Return True if most nodes relay transactions of version 3 (BIP-431). Raises ChainError."""
     return bool(median_low(providers.answers(_passes_truc, decides=majority())))
 
 

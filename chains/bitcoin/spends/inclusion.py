@@ -48,7 +48,7 @@ class Inclusions:
         self._kept: OrderedDict[tuple[str, str], Included | None] = OrderedDict()
 
     def find(self, node: JsonRpc, txid: str, height: int) -> Inclusion:
-        """Return what a node's chain holds at a height. Raises NotYetError above its head, ProviderError."""
+        """Return what a node's chain holds at a height. Raises NotYetError above its head, ChainError."""
         place = hash_at(node, height), txid
         with suppress(KeyError):
             return Inclusion(block_hash=place[0], tx=self._kept[place])

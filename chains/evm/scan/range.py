@@ -63,7 +63,7 @@ class RangeScanner:
 
         whole: without gaps, whatever it costs.
 
-        Raises ProviderError; the range is smaller then next time.
+        Raises ChainError; the range is smaller then next time.
         """
         last = min(first + self.size.blocks - 1, head)
         # A head that one node invents must not make the newest blocks look settled.

@@ -42,7 +42,7 @@ class ReceiptBook:
         self._weights: Counter[tuple[Rpc, str]] = Counter()
 
     def collect(self, node: Rpc, block: Block, wanted: Collection[str]) -> Receipts:
-        """Return the receipts of transactions of a block. Raises ProviderError, but keeps the receipts it got."""
+        """Return the receipts of transactions of a block. Raises ChainError, but keeps the receipts it got."""
         known = self._known(node, block)
         lacking = [txid for txid in wanted if txid not in known]
         if len(lacking) > SINGLY_MAX:

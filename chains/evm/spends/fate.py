@@ -37,7 +37,7 @@ def testimony(node: JsonRpc, intent: Intent, *, slot: int, txids: Sequence[str],
     if not _is_slot_used(node, intent.wallet.address, slot, depth):
         return Fate(kind=FateKind.WAITING)
     # Our attempt may have been included between the two questions.
-    return _inclusion(node, intent, txids) or Fate(kind=FateKind.DEAD, cause="stranger")
+    return _inclusion(node, intent, txids) or Fate(kind=FateKind.DEAD, cause="claim_used")
 
 
 def judge(fates: Sequence[Fate], providers: int, *, is_fee_one: bool) -> Fate:
@@ -49,7 +49,7 @@ def judge(fates: Sequence[Fate], providers: int, *, is_fee_one: bool) -> Fate:
     verdict = living(fates, needed=needed, is_fee_one=is_fee_one)
     if verdict is None and len(fates) < needed:
         raise ProviderError("one provider alone says that another transaction took the spend's place")
-    return verdict or Fate(kind=FateKind.DEAD, cause="stranger")
+    return verdict or Fate(kind=FateKind.DEAD, cause="claim_used")
 
 
 def _inclusion(node: JsonRpc, intent: Intent, txids: Sequence[str]) -> Fate | None:

@@ -69,7 +69,7 @@ class GasPrice:
 
 
 def gas_price(node: Rpc) -> GasPrice:
-    """Return a node's present price. Raises AbsurdFeeError, ProviderError."""
+    """Return a node's present price. Raises AbsurdFeeError, ChainError."""
     history = eth(node).fee_history(HISTORY_BLOCKS, "latest", [HISTORY_PERCENTILE])
     if not history["baseFeePerGas"]:
         raise ProviderError("eth_feeHistory: no base fee")
@@ -111,7 +111,7 @@ def todays_bid(providers: RpcProviders, network: Network, *, cap_wei: int) -> Bi
     """Return the bid for inclusion now. No provider alone decides it.
 
     If the cap is below the usual bid but enough for the next blocks, the bid is the cap. Raises FeeTooHighError if the
-    cap is not enough, ProviderError.
+    cap is not enough, ChainError.
     """
     price = _todays_price(providers, network, cap_wei=cap_wei)
     return Bid(price_wei=min(price.max_wei, cap_wei), tip_wei=price.tip_wei)
@@ -121,7 +121,7 @@ def frugal_bid(providers: RpcProviders, network: Network, *, cap_wei: int, affor
     """Return the bid of a spend that can wait: a quarter above the base fee, enough for two full blocks.
 
     If the sender can afford only a lower one that the next block takes, the bid is the price that he can afford. Raises
-    FeeTooHighError if the price after two full blocks is above the cap, ProviderError.
+    FeeTooHighError if the price after two full blocks is above the cap, ChainError.
     """
     price = _todays_price(providers, network, cap_wei=cap_wei)
     usual = price.expected_wei
@@ -138,7 +138,7 @@ def _todays_price(providers: RpcProviders, network: Network, *, cap_wei: int) ->
 
 
 def todays_price(providers: RpcProviders, network: Network) -> GasPrice:
-    """Return the present price of gas: the median of all providers' prices. Raises ProviderError.
+    """Return the present price of gas: the median of all providers' prices. Raises ChainError.
 
     The price of a single provider is bounded by the last agreed one.
     """
@@ -166,7 +166,7 @@ def dearer_bid(today: Bid, *, before: Bid, cap_wei: int) -> Bid:
 def data_fee(providers: RpcProviders, network: Network, *, calldata_bytes: int, limit_wei: int) -> int:
     """Return the most that a rollup charges for posting a transaction, in wei; 0 on other networks.
 
-    Raises AbsurdFeeError above the limit, ProviderError.
+    Raises AbsurdFeeError above the limit, ChainError.
     """
     oracle = evm_parameters(network).data_fee_oracle
     if oracle is None:

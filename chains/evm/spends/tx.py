@@ -116,7 +116,7 @@ def outcome(sendings: list[Sending]) -> Sending:
 def send_transfer(node: Rpc, private_key: str, *, to: str, units: int, contract: str | None = None) -> str:
     """Send coin or tokens and return the transaction's id, without waiting for a block.
 
-    The nonce is the node's count, so a key is used by one caller at a time. Raises ProviderError.
+    The nonce is the node's count, so a key is used by one caller at a time. Raises ChainError.
     """
     chain, sender = eth(node), account().from_key(private_key).address
     spend = plan_spend(to=to, units=units, contract=contract)

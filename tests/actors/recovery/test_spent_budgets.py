@@ -80,6 +80,13 @@ def test_a_tick_ends_with_its_step(world: SpendWorld, monkeypatch: pytest.Monkey
     monkeypatch.setattr(resume, "_lift", Mock(side_effect=SPENT))
     with capture_logs() as logs:
         resume.resume_signing(caught_up(world))
+    assert events(logs) == ["network_tick.budget_spent"]
+
+
+def test_a_tick_whose_providers_fail_names_them(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resume, "_lift", Mock(side_effect=ProviderError("away")))
+    with capture_logs() as logs:
+        resume.resume_signing(caught_up(world))
     assert events(logs) == ["network_tick.provider_failed"]
 
 

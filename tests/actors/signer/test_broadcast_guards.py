@@ -91,7 +91,7 @@ def test_a_spend_that_the_scan_has_in_a_block_stays_there_if_nodes_call_it_dead(
     world.step()
     world.advance()
     with monkeypatch.context() as lie:
-        lie.setattr(world.chain, "fate", lambda *_a, **_k: Fate(kind=FateKind.DEAD, cause="stranger"))
+        lie.setattr(world.chain, "fate", lambda *_a, **_k: Fate(kind=FateKind.DEAD, cause="claim_used"))
         world.step(3)
     assert (world.spend(order).state, world.paid(order)) == ("mined", 1)
     stopped = signing_stops.read(world.network.code)

@@ -453,7 +453,7 @@ def test_a_spend_seen_in_a_block_is_not_dead_by_one_report(
     # The scan has not seen it there.
     execute("DELETE FROM attempts_seen")
     with monkeypatch.context() as lie:
-        lie.setattr(world.chain, "fate", lambda *_a, **_k: Fate(kind=FateKind.DEAD, cause="stranger"))
+        lie.setattr(world.chain, "fate", lambda *_a, **_k: Fate(kind=FateKind.DEAD, cause="claim_used"))
         world.step()
     assert state(spend_id) == "sent"
     world.step()

@@ -18,7 +18,7 @@ from chains.tron.spends.spender import TronSpender
 from core.catalogue.catalogue import Network
 from tests.chains.conftest import CATALOGUE, OURS, THEIRS
 
-WAITING, DEAD = Fate(kind=FateKind.WAITING), Fate(kind=FateKind.DEAD, cause="stranger")
+WAITING, DEAD = Fate(kind=FateKind.WAITING), Fate(kind=FateKind.DEAD, cause="claim_used")
 INCLUDED = Fate(kind=FateKind.INCLUDED, txid="0x1", height=8, outputs=(OutputFate(effect="exact"),))
 ETHEREUM, TRON = CATALOGUE.networks["ethereum"], CATALOGUE.networks["tron"]
 INTENT = Intent(wallet=KeyRef(address=OURS, ordinal=None), pair=None, outputs=(Output(recipient=THEIRS, units=1),))

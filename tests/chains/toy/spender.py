@@ -59,7 +59,7 @@ class _Testimony:
 
 class ToySpender:
     # Of what a spend here dies.
-    cause: Cause = "stranger"
+    cause: Cause = "claim_used"
 
     def __init__(self, network: Network, providers: ToyProviders) -> None:
         self._network, self._providers = network, providers

@@ -80,7 +80,7 @@ def test_an_uncounted_spend_is_no_gap_and_has_no_number() -> None:
 
 
 def test_a_stranger_taking_an_uncounted_claim_raises_an_alarm(logs: list[Any]) -> None:
-    after = bury(uncounted(), "stranger")
+    after = bury(uncounted(), "claim_used")
     assert after is not None
     assert (after.state, after.outputs[0].state) == ("dead", "dead")
     assert [(entry["event"], entry["log_level"]) for entry in logs] == [("spend.claim_used_by_other", "critical")]
@@ -131,13 +131,13 @@ def test_a_block_dated_ahead_ends_no_window_before_its_time() -> None:
 def test_a_counted_claim_is_dead_only_once_the_scan_shows_its_user() -> None:
     row = spend(slot=4)
     Chain()
-    assert bury(row, "stranger") is None
+    assert bury(row, "claim_used") is None
     with transaction():
         other_with_slot(row.id)
-    assert bury(row, "stranger") is not None
+    assert bury(row, "claim_used") is not None
 
 
-@pytest.mark.parametrize("cause", ["expired", "stranger"])
+@pytest.mark.parametrize("cause", ["expired", "claim_used"])
 def test_a_spend_seen_by_the_scan_is_not_dead_unless_a_reorg_took_it(cause: tracking.Cause, logs: list[Any]) -> None:
     row, chain = uncounted(), Chain()
     with transaction():

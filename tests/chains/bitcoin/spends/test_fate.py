@@ -184,7 +184,7 @@ def test_a_spend_dies_when_a_strangers_transaction_has_its_coin_deeply_enough(
     pair.node.mine(blocks)
     fate = pair.fate(draft, attempt, seen={thief: height}, depth=3)
 
-    assert (fate.kind, fate.cause) == (kind, "stranger" if kind is FateKind.DEAD else "")
+    assert (fate.kind, fate.cause) == (kind, "claim_used" if kind is FateKind.DEAD else "")
     assert pair.spender.send(attempt.raw) is Sending.CLAIM_USED
 
 

@@ -16,7 +16,7 @@ from tests.peers.lying_rpc import DOWN
 
 FEE = gas_offer(gas_limit=100_000, price_units=20 * GWEI, tip_units=GWEI)
 WAITING = Fate(kind=FateKind.WAITING)
-DEAD = Fate(kind=FateKind.DEAD, cause="stranger")
+DEAD = Fate(kind=FateKind.DEAD, cause="claim_used")
 
 
 def included(world: World, *, currency: str | None = "USDT", fee: Offer = FEE) -> tuple[Intent, Attempt]:

@@ -156,7 +156,7 @@ def test_a_revert_without_words_is_a_refusal(alone: World) -> None:
 
 # Verdicts ---------------------------------------------------------------------------------------------------
 
-WAITING, DEAD = Fate(kind=FateKind.WAITING), Fate(kind=FateKind.DEAD, cause="stranger")
+WAITING, DEAD = Fate(kind=FateKind.WAITING), Fate(kind=FateKind.DEAD, cause="claim_used")
 PAID, FAILED, ELSEWHERE, OTHER, *_ = UNLIKE = (
     Fate(
         kind=FateKind.INCLUDED, txid=txid, height=height, block_hash=f"0x{height}", outputs=(OutputFate(effect=effect),)
