@@ -242,6 +242,14 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Balance:
+    """An address's balance of the network's own coin, in token units, and the mark of the provider that showed it."""
+
+    units: int
+    read_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
     """The number of providers that agree and of those that contradict. The remaining ones could not answer."""
 

@@ -11,6 +11,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from chains.base import (
     Agreement,
+    Balance,
     Block,
     BlockScan,
     Cost,
@@ -131,8 +132,11 @@ class Reader(Protocol):
 class HiddenReader(Reader, Protocol):
     """Reads a network on which coin may arrive by calls that no block lists. For families with has_hidden_transfers."""
 
-    def balance(self, address: str, block_hash: str) -> int:
-        """Return an address's balance of the network's own coin after a block, in token units."""
+    def balance(self, address: str, block_hash: str, *, last: str = "") -> Balance:
+        """Return an address's balance of the network's own coin after a block, as one provider shows it.
+
+        last: the mark of a provider to ask only if no other answers.
+        """
         ...
 
     def internal_transfers(self, block: Block, recipient: str) -> tuple[Transfer, ...]:
@@ -144,9 +148,10 @@ class HiddenReader(Reader, Protocol):
         ...
 
     def listing(self, recorded: Recorded) -> Agreement:
-        """Count the providers that have a deposit's block with its transaction, and those that have it without.
+        """Count the providers that have a deposit's block with that payment of coin, and those that have it without.
 
-        Those that have another block, or cannot answer, are left out.
+        Those that have another block, or cannot answer, are left out. A transaction with another recipient or amount,
+        or that failed, is no such payment.
         """
         ...
 

@@ -64,13 +64,15 @@ def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
     owners = deposits.match(network.family, due)
     for address in set(due) - owners.keys():
         # No one is left to credit; without a note it would take a turn in each step.
-        probes.note(network.code, address, kind="invoice", height=cursor.height)
+        probes.note_reading(network.code, address, kind="invoice", height=cursor.height)
     # One that takes whole steps has its turn after all others, whatever made it due.
-    turn = [owners[each] for each in probes.longest_ago_first(network.code, due) if each in owners]
+    turn = [
+        (owners[each], last) for each, last in probes.longest_ago_first(network.code, due).items() if each in owners
+    ]
     failures = 0
-    for number, owner in enumerate(turn):
+    for number, (owner, last) in enumerate(turn):
         # The trait has_hidden_transfers means that the family's reader is one.
-        probe = _Probe(ctx, network, cast("HiddenReader", chain), pair, owner, is_first=number == 0)
+        probe = _Probe(ctx, network, cast("HiddenReader", chain), pair, owner, last=last, is_first=number == 0)
         try:
             probe.run(cursor)
         except BudgetSpentError as error:
@@ -87,41 +89,68 @@ def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
 
 
 class _Probe:
-    """A comparison of one address's balance with its rows."""
+    """A comparison of one address's balance, as one provider shows it, with its rows."""
 
     def __init__(
-        self, ctx: Context, network: Network, chain: HiddenReader, pair: Pair, owner: Owner, *, is_first: bool
+        self,
+        ctx: Context,
+        network: Network,
+        chain: HiddenReader,
+        pair: Pair,
+        owner: Owner,
+        *,
+        last: str,
+        is_first: bool,
     ) -> None:
-        """Compare an owner's address. is_first: no other was compared in this step."""
+        """Compare an owner's address.
+
+        last: the mark of the provider that was asked last; another one is asked. is_first: no other address was
+        compared in this step.
+        """
         self._ctx, self._network, self._chain, self._pair = ctx, network, chain, pair
-        self._address, self._owner, self._is_first = owner.address, owner, is_first
+        self._address, self._owner, self._last, self._is_first = owner.address, owner, last, is_first
+        # The mark of the provider that answered, and the balances in answers, by block.
+        self._read_by: str | None = None
+        self._units: dict[str, int] = {}
 
     def run(self, cursor: Cursor) -> None:
         if addresses.is_in_motion(self._network.code, [self._address]):
-            self._note(None)  # Our own gas, or a sweep, may be in or not: the balance explains nothing now.
+            self._note()  # Our own gas, or a sweep, may be in or not: the balance explains nothing now.
             return
+        deposited = self._deposited(cursor.height)
         if self._surplus(cursor.height, cursor.hash) <= 0:
-            self._note_explained(cursor)
+            self._note_explained(cursor, deposited)
             return
         block = self._grown_in(cursor)
         if block is not None:
-            self._explain(block)
+            self._explain(block, cursor)
             settle_owners(self._ctx, [(self._owner.kind, self._owner.id)])
-        self._note(None)
+        self._note()
 
     def note_failure(self, error: ChainError) -> None:
         """Note a provider's failure, so that the other addresses have their turn first."""
-        self._note(None)
+        self._note()
         log.warning("probe.failed", network=self._network.code, address=self._address, problem=str(error))
 
-    def _note_explained(self, cursor: Cursor) -> None:
-        """Note that the balance is explained up to a block, unless the scan was moved back below it meanwhile."""
-        with transaction():
-            is_scanned = cursors.is_scanned(self._network.code, height=cursor.height, block_hash=cursor.hash)
-            self._note(cursor.height if is_scanned else None)
+    def _note_explained(self, cursor: Cursor, deposited: int) -> None:
+        """Note that the balance is explained up to a block.
 
-    def _note(self, height: int | None) -> None:
-        probes.note(self._network.code, self._address, kind=self._owner.kind, height=height)
+        Not if the scan was moved back below it, or the deposits that explain it have changed meanwhile.
+        """
+        with transaction():
+            is_same = (
+                cursors.is_scanned(self._network.code, height=cursor.height, block_hash=cursor.hash)
+                and self._deposited(cursor.height) == deposited
+            )
+            self._note(cursor.height if is_same else None)
+
+    def _note(self, height: int | None = None) -> None:
+        network, kind = self._network.code, self._owner.kind
+        if self._read_by is None:
+            probes.note(network, self._address, kind=kind)
+        else:
+            read_by = self._read_by if self._chain.providers > 1 else ""
+            probes.note_reading(network, self._address, kind=kind, height=height, read_by=read_by)
 
     def _surplus(self, height: int, block_hash: str) -> int:
         """Return the balance's surplus after a block over deposits and own spends up to it, in token units."""
@@ -129,7 +158,21 @@ class _Probe:
         deposited = self._deposited(height)
         moved = addresses.moved_native_units(network, self._address, currency, height=height)
         known = self._pair.from_ledger(deposited, self._ctx.catalogue.scale(currency)) + moved
-        return self._chain.balance(self._address, block_hash) - known
+        return self._balance(block_hash) - known
+
+    def _balance(self, block_hash: str) -> int:
+        if block_hash not in self._units:
+            balance = self._chain.balance(self._address, block_hash, last=self._last)
+            self._read_by = balance.read_by
+            self._units[block_hash] = balance.units
+        return self._units[block_hash]
+
+    def _rest(self, block: Block, cursor: Cursor) -> int:
+        """Return the surplus after a block that is still there at the cursor.
+
+        A deposit in a later block may have the coin of this one.
+        """
+        return min(self._surplus(block.height, block.hash), self._surplus(cursor.height, cursor.hash))
 
     def _deposited(self, height: int) -> int:
         return probes.deposited_units(self._network.code, self._address, self._pair.currency, height=height)
@@ -159,7 +202,7 @@ class _Probe:
         except ProviderError:
             return False  # Nodes forget old balances; the surplus is then dated later than it came.
 
-    def _explain(self, block: Block) -> None:
+    def _explain(self, block: Block, cursor: Cursor) -> None:
         """Record the cause of a block's surplus: a missed transfer, a contract's transfer, or an unknown one."""
         ours = Matching(self._network)
         try:
@@ -176,14 +219,14 @@ class _Probe:
         scale = self._ctx.catalogue.scale(self._pair.currency)
         traced = self._traced(block)
         sums = {self._pair.from_ledger(each.units, scale) for each in self._taken_back()}
-        self._take(block, [transfer for transfer in traced if transfer.units in sums])
-        self._take_again(block, self._taken_back(only_paid_out=True))
-        self._take(block, traced)
-        self._take_again(block, self._taken_back())
-        rest = self._surplus(block.height, block.hash)
+        self._take(block, cursor, [transfer for transfer in traced if transfer.units in sums])
+        self._take_again(block, cursor, self._taken_back(only_paid_out=True))
+        self._take(block, cursor, traced)
+        self._take_again(block, cursor, self._taken_back())
+        rest = self._rest(block, cursor)
         if rest > 0:
             log.warning("deposit.without_transaction", network=self._network.code, height=block.height, units=rest)
-            self._take(block, [self._unnamed(block, rest)])
+            self._take(block, cursor, [self._unnamed(block, rest)])
 
     def _traced(self, block: Block) -> Collection[Transfer]:
         """Return the transfers in a block's trace; empty if no provider could trace it for TRACE_PATIENCE_S."""
@@ -197,12 +240,12 @@ class _Probe:
             log.warning("probe.not_traced", network=self._network.code, height=block.height, problem=str(error))
             return ()
 
-    def _take(self, block: Block, transfers: Iterable[Transfer]) -> None:
+    def _take(self, block: Block, cursor: Cursor, transfers: Iterable[Transfer]) -> None:
         """Record traced transfers up to the balance's surplus: a trace alone is no proof."""
         for transfer in transfers:
-            self._record(block, transfer)
+            self._record(block, cursor, transfer)
 
-    def _take_again(self, block: Block, returned: Iterable[TakenBack]) -> None:
+    def _take_again(self, block: Block, cursor: Cursor, returned: Iterable[TakenBack]) -> None:
         """Record taken-back deposits up to the balance's surplus under their own names, in their own blocks if kept."""
         scale = self._ctx.catalogue.scale(self._pair.currency)
         for each in returned:
@@ -215,15 +258,15 @@ class _Probe:
                 recipient=self._address,
                 depth_min=each.depth_min,
             )
-            self._record(block, transfer, earlier=each)
+            self._record(block, cursor, transfer, earlier=each)
 
-    def _record(self, block: Block, transfer: Transfer, *, earlier: TakenBack | None = None) -> None:
+    def _record(self, block: Block, cursor: Cursor, transfer: Transfer, *, earlier: TakenBack | None = None) -> None:
         """Record a transfer, if the surplus after a block covers it and the chain still has the block.
 
         earlier: the deposit that returns; it is recorded in its own block if the chain still has that one.
         """
         known = self._deposited(block.height)
-        if transfer.units > self._surplus(block.height, block.hash):
+        if transfer.units > self._rest(block, cursor):
             return
         own = None if earlier is None else self._kept(earlier, block)
         within = own or block
@@ -244,11 +287,12 @@ class _Probe:
             take(self._ctx, self._chain, deposit)
 
     def _kept(self, earlier: TakenBack, upto: Block) -> Block | None:
-        """Return the block of a deposit that was taken back, if the chain has it, up to another block.
+        """Return the block of a deposit that a reorg or rewind took back, if the chain has it, up to another block.
 
+        The block of a denied one was an invention, or one provider's word.
         One provider may show a block that a reorg replaced. If the scan no longer keeps it, more have to show it.
         """
-        if earlier.block_height > upto.height:
+        if earlier.is_denied or earlier.block_height > upto.height:
             return None
         kept = cursors.kept_hash(self._network.code, earlier.block_height)
         if kept is not None and kept != earlier.block_hash:
@@ -260,7 +304,7 @@ class _Probe:
         return own if answer is None or answer.same > answer.other else None
 
     def _taken_back(self, *, only_paid_out: bool = False) -> list[TakenBack]:
-        """Return the address's hidden deposits that a reorg or rewind took back."""
+        """Return the address's hidden deposits that a reorg, a rewind or a denial took back."""
         reversals = probes.taken_back(self._network.code, self._address, self._pair.currency, self._owner.id)
         return [each for each in reversals if each.is_paid_out or not only_paid_out]
 

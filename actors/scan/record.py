@@ -234,13 +234,19 @@ def note(reading: Reading) -> int:
     network, chain, scan = reading.network, reading.chain, reading.scan
     new = [
         transfer for transfer in scan.transfers
-        if take_transfer(reading.ctx, network, chain, scan.block, transfer, reading.ours)
+        if not (reading.is_late and _is_denied(network, scan.block, transfer))
+        and take_transfer(reading.ctx, network, chain, scan.block, transfer, reading.ours)
     ]  # fmt: skip
     # The first reading did not show what a second one adds: one provider hides it, or the other invented it.
     doubted = new if reading.is_late else [] if scan.is_proved else scan.transfers
     for transfer in doubted if chain.providers > 1 else ():
         doubt(network.code, transfer.txid, transfer.ordinal)
     return len(new)
+
+
+def _is_denied(network: Network, block: Block, transfer: Transfer) -> bool:
+    """Return True if providers denied a payment of coin in this block. Its balance shows any coin that it brought."""
+    return witnesses.is_denied(network.code, transfer.txid, transfer.ordinal, block_hash=block.hash)
 
 
 def concerns(reading: Reading) -> bool:

@@ -145,9 +145,12 @@ def agree(network: Network, asked: Deposit, backing: Backing) -> bool:
 
 
 def take_back(catalogue: Catalogue, network: Network, asked: Deposit, backing: Backing) -> bool:
-    """Take back a deposit whose total is denied; False as with agree(). Its address is probed again."""
+    """Take back a deposit that providers deny; False as with agree(). Its address is probed again from its block on."""
     with transaction():
-        return _is_unchanged(network, asked, backing) and reversals.outvote(catalogue, asked)
+        is_ended = _is_unchanged(network, asked, backing) and reversals.outvote(catalogue, asked)
+        if is_ended:
+            witnesses.deny(asked)
+        return is_ended
 
 
 def _is_unchanged(network: Network, asked: Deposit, backing: Backing) -> bool:

@@ -17,6 +17,7 @@ import structlog
 from chains.base import (
     WITNESSES_MIN,
     Agreement,
+    Balance,
     Block,
     BlockScan,
     Cost,
@@ -159,17 +160,18 @@ class EvmReader(NodesReader[JsonRpc]):
         """Return the block in which a sender used a nonce; one node answers all questions for it."""
         return self._providers.attempt(lambda node: departures.height_of(node, sender, counter, low, high))
 
-    def balance(self, address: str, block_hash: str) -> int:
+    def balance(self, address: str, block_hash: str, *, last: str = "") -> Balance:
         """Return an address's coin after a block."""
-        return self._providers.attempt(lambda node: internal.balance(node, address, block_hash))
+        units = self._providers.attempt(lambda node: internal.balance(node, address, block_hash), last=last)
+        return Balance(units=units, read_by=self._providers.answered_by)
 
     def coverage(self, total: Total) -> Agreement:
         """Count the providers whose balance covers a total, and those whose balance or block contradicts it."""
         return self._opinion(lambda node: witness.covers(node, total))
 
     def listing(self, recorded: Recorded) -> Agreement:
-        """Count the providers whose block lists a deposit's transaction, and those whose block does not."""
-        return self._opinion(lambda node: witness.is_listed(node, recorded))
+        """Count the providers whose block lists a payment of coin, and those whose block does not."""
+        return self._opinion(lambda node: witness.is_listed(node, recorded), kind=Kind.BLOCKS)
 
     def internal_transfers(self, block: Block, recipient: str) -> tuple[Transfer, ...]:
         """Return the coin that contracts passed on to an address in a block; empty if no node traces."""

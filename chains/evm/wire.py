@@ -51,12 +51,6 @@ class FullBlock(Header, kw_only=True):
     transactions: list[Transaction]
 
 
-class ListedBlock(Header, kw_only=True):
-    """A block with the hashes of its transactions."""
-
-    transactions: list[str]
-
-
 class Log(msgspec.Struct, rename="camel"):
     """An event. log_index counts within the block."""
 

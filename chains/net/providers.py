@@ -116,18 +116,25 @@ class Providers(Generic[C]):
         return any(last - first <= self._tolerance for first, last in zip(heads, heads[most - 1 :], strict=False))
 
     def attempt(
-        self, question: Callable[[C], T], *, second: bool = False, but_by: str = "", kind: Kind = Kind.SMALL
+        self,
+        question: Callable[[C], T],
+        *,
+        second: bool = False,
+        but_by: str = "",
+        last: str = "",
+        kind: Kind = Kind.SMALL,
     ) -> T:
         """Ask one node after the other until one answers. A question may take several calls.
 
-        second: ask the usual node last. but_by: the mark of a node not to ask if there are others. kind: the kind of
-        question whose latencies rank the nodes. Raises the last node's ProviderError.
+        second: ask the usual node last. but_by: the mark of a node not to ask if there are others. last: the mark of a
+        node to ask after all that are not silent. kind: the kind of question whose latencies rank the nodes. Raises the
+        last node's ProviderError.
         """
         ranked = self._ranked(kind)
         order = [*ranked[1:], *ranked[:1]] if second else ranked
         if self.count > 1:
             order = [node for node in order if node.mark != but_by]
-        order.sort(key=lambda node: node.usage.is_silent)
+        order.sort(key=lambda node: (node.usage.is_silent, node.mark == last))
         return self._first(order, lambda node: node.ask(question, kind))
 
     def ask_one(self, mark: str, question: Callable[[C], T]) -> T:

@@ -76,8 +76,8 @@ class NodesReader(ABC, Generic[C]):
         """Count the providers that have a deposit as it was recorded, and those that contradict it."""
         return self._opinion(lambda node: self._has(node, recorded))
 
-    def _opinion(self, question: Callable[[C], bool]) -> Agreement:
-        answers = self._providers.everyone(question, kind=self._witness_kind, decides=majority())
+    def _opinion(self, question: Callable[[C], bool], *, kind: Kind | None = None) -> Agreement:
+        answers = self._providers.everyone(question, kind=kind or self._witness_kind, decides=majority())
         problem = next((str(answer) for answer in answers if isinstance(answer, ProviderError)), "")
         return Agreement.of(answers, problem=problem)
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, cast
 from uuid import UUID
 
 from models.db.base import column, execute, is_true, rows, rows_as, value
-from models.deposits.rows import IS_DOUBTED, BalanceProbe, Deposit, OwnerKind
+from models.deposits.rows import IS_DENIED, IS_DOUBTED, BalanceProbe, Deposit, OwnerKind
 
 PROBE: Final = "probe:"
 TRACE: Final = "trace:"
@@ -38,13 +38,18 @@ def ordinal(network: str, address: str, height: int) -> str:
     return next(free for free in (name, *(f"{name}:{n}" for n in range(1, len(taken) + 1))) if free not in taken)
 
 
-def longest_ago_first(network: str, addresses: Collection[str]) -> list[str]:
-    """Return addresses in the order in which they were probed; never probed ones first."""
-    return column(
-        "SELECT a.address FROM unnest(%s::text[]) WITH ORDINALITY AS a (address, place)"
-        " LEFT JOIN balance_probes b ON b.network = %s AND b.address = a.address"
-        " ORDER BY b.probed_at NULLS FIRST, a.place",
-        (list(dict.fromkeys(addresses)), network),
+def longest_ago_first(network: str, addresses: Collection[str]) -> dict[str, str]:
+    """Return the mark of the provider that was asked last about each address; '' if none was.
+
+    The addresses are in the order in which they were probed; never probed ones come first.
+    """
+    return dict(
+        rows(
+            "SELECT a.address, COALESCE(b.read_by, '') FROM unnest(%s::text[]) WITH ORDINALITY AS a (address, place)"
+            " LEFT JOIN balance_probes b ON b.network = %s AND b.address = a.address"
+            " ORDER BY b.probed_at NULLS FIRST, a.place",
+            (list(dict.fromkeys(addresses)), network),
+        )
     )
 
 
@@ -55,7 +60,7 @@ def due_invoices(network: str, *, family: str, currency: str, limit: int) -> lis
         " JOIN pool_addresses p ON p.family = %s AND p.ordinal = i.address_ordinal"
         " JOIN chain_cursors c ON c.network = i.network"
         " LEFT JOIN balance_probes b ON b.network = i.network AND b.address = p.address"
-        " WHERE i.network = %s AND i.pay_currency = %s AND COALESCE(b.height, -1) < c.height"
+        " WHERE i.network = %s AND i.pay_currency = %s AND COALESCE(b.read_height, -1) < c.height"
         # Open ones and those that ended not long ago; the partial index on coins serves both.
         " AND i.expires_at > app_now() - make_interval(secs => %s)"
         " ORDER BY b.probed_at NULLS FIRST, i.created_at LIMIT %s",
@@ -76,7 +81,8 @@ def due_again(network: str, *, scanned: int, further: int, limit: int) -> list[s
         f"   WHERE d.network = %s AND d.status = 'reversed' AND ({_IS_HIDDEN} OR d.ordinal = 'native')"
         "   GROUP BY d.address) p"
         " LEFT JOIN balance_probes b ON b.network = %s AND b.address = p.address"
-        " WHERE COALESCE(b.height, -1) < LEAST(p.block_height + %s, %s) ORDER BY b.probed_at NULLS FIRST LIMIT %s",
+        " WHERE COALESCE(b.height, -1) < p.block_height + %s AND COALESCE(b.read_height, -1) < %s"
+        " ORDER BY b.probed_at NULLS FIRST LIMIT %s",
         (network, network, further, scanned, limit),
     )
 
@@ -96,13 +102,29 @@ def watch_wallet(networks: Collection[str], address: str) -> None:
     BalanceProbe.write_all(watched, "ON CONFLICT DO NOTHING")
 
 
-def note(network: str, address: str, *, kind: OwnerKind, height: int | None) -> None:
-    """Note that an address was looked at; height: where its balance was explained, None if it was not."""
+def note(network: str, address: str, *, kind: OwnerKind) -> None:
+    """Note that an address was looked at, although no provider was asked or one failed."""
     execute(
-        "INSERT INTO balance_probes AS b (network, address, owner_kind, height, probed_at)"
-        " VALUES (%s, %s, %s, %s, app_now()) ON CONFLICT (network, address) DO UPDATE"
-        " SET probed_at = EXCLUDED.probed_at, height = COALESCE(EXCLUDED.height, b.height)",
-        (network, address, kind, height),
+        "INSERT INTO balance_probes (network, address, owner_kind, probed_at) VALUES (%s, %s, %s, app_now())"
+        " ON CONFLICT (network, address) DO UPDATE SET probed_at = EXCLUDED.probed_at",
+        (network, address, kind),
+    )
+
+
+def note_reading(network: str, address: str, *, kind: OwnerKind, height: int | None, read_by: str = "") -> None:
+    """Note a provider's reading of a balance; height: where deposits explained it, None if they did not.
+
+    The balance counts as explained up to the lower height of two readings in a row by different providers.
+    read_by: the provider's mark; '' if it needs no other.
+    """
+    execute(
+        "INSERT INTO balance_probes AS b (network, address, owner_kind, height, read_by, read_height, probed_at)"
+        " VALUES (%(network)s, %(address)s, %(kind)s, CASE WHEN %(read_by)s = '' THEN %(height)s::bigint END,"
+        "  %(read_by)s, %(height)s, app_now())"
+        " ON CONFLICT (network, address) DO UPDATE SET probed_at = EXCLUDED.probed_at, read_by = EXCLUDED.read_by,"
+        " read_height = EXCLUDED.read_height, height = GREATEST(b.height, EXCLUDED.height,"
+        "   CASE WHEN b.read_by <> EXCLUDED.read_by AND b.read_height <= EXCLUDED.read_height THEN b.read_height END)",
+        {"network": network, "address": address, "kind": kind, "height": height, "read_by": read_by},
     )
 
 
@@ -115,9 +137,18 @@ def rise(network: str, address: str, *, kind: OwnerKind, height: int) -> None:
     )
 
 
-def fall_back(network: str, height: int) -> None:
-    """Take no balance for explained above a height, from where deposits are taken back; inside that transaction."""
-    execute("UPDATE balance_probes SET height = %s WHERE network = %s AND height > %s", (height, network, height))
+def fall_back(network: str, height: int, *, address: str | None = None) -> None:
+    """Take no balance for explained above a height, from where deposits are taken back; inside that transaction.
+
+    address: that of the deposit; None for all addresses of the network.
+    """
+    execute(
+        "UPDATE balance_probes SET height = CASE WHEN height > %(to)s THEN %(to)s ELSE height END,"
+        " read_height = CASE WHEN read_height > %(to)s THEN %(to)s ELSE read_height END"
+        " WHERE network = %(network)s AND (%(address)s::text IS NULL OR address = %(address)s)"
+        " AND GREATEST(height, read_height) > %(to)s",
+        {"network": network, "to": height, "address": address},
+    )
 
 
 def is_older(moment: datetime, *, seconds: int) -> bool:
@@ -126,7 +157,7 @@ def is_older(moment: datetime, *, seconds: int) -> bool:
 
 
 def explained_height(network: str, address: str) -> int | None:
-    """Return the newest height at which the balance was explained."""
+    """Return the newest height up to which the balance was explained."""
     sql = "SELECT height FROM balance_probes WHERE network = %s AND address = %s"
     return cast("int | None", value(sql, (network, address)))
 
@@ -215,9 +246,9 @@ def covers(deposit: Deposit, *, is_witnessed: bool) -> bool:
 
 
 class TakenBack(NamedTuple):
-    """A deposit without a transaction in view that a reorg or rewind took back; units are the ledger's.
+    """A deposit without a transaction in view that a reorg, a rewind or a denial took back; units are the ledger's.
 
-    is_paid_out: part of it went to recipients of shares, or all of it to a refund.
+    is_paid_out: part of it went to recipients of shares, or all of it to a refund. is_denied: providers denied it.
     """
 
     id: UUID
@@ -229,6 +260,7 @@ class TakenBack(NamedTuple):
     block_height: int
     block_hash: str
     is_paid_out: bool
+    is_denied: bool
 
 
 def taken_back(network: str, address: str, currency: str, owner_id: UUID) -> list[TakenBack]:
@@ -240,7 +272,8 @@ def taken_back(network: str, address: str, currency: str, owner_id: UUID) -> lis
         TakenBack,
         "SELECT d.id, d.txid, d.ordinal, d.sender, d.amount_units AS units, d.depth_min, d.block_height, d.block_hash,"
         " d.refund_id IS NOT NULL"
-        "   OR EXISTS (SELECT 1 FROM split_shares s WHERE s.deposit_id = d.id AND s.released_units > 0) AS is_paid_out"
+        "   OR EXISTS (SELECT 1 FROM split_shares s WHERE s.deposit_id = d.id AND s.released_units > 0) AS is_paid_out,"
+        f" {IS_DENIED} AS is_denied"
         " FROM deposits d WHERE d.network = %s AND d.address = %s AND d.currency = %s AND d.owner_id = %s"
         f" AND d.status = 'reversed' AND {_IS_HIDDEN}"
         " ORDER BY d.detected_at, d.id",

@@ -41,6 +41,12 @@ IS_DOUBTED: Final = (
 )
 
 
+# Providers denied the last life of the deposit.
+IS_DENIED: Final = (
+    "EXISTS (SELECT 1 FROM deposit_quorums q WHERE q.deposit_id = d.id AND q.round = d.round AND q.is_denied)"
+)
+
+
 class Deposit(Table, table="deposits d", joins="LEFT JOIN chain_cursors c ON c.network = d.network"):
     """A deposit, with its confirmations by the scan of its own network and the refund that took it out of suspense."""
 
@@ -129,6 +135,8 @@ class BalanceProbe(Table, table="balance_probes"):
     address: str
     owner_kind: str
     height: Big | None = BY_DATABASE
+    read_by: str = BY_DATABASE
+    read_height: Big | None = BY_DATABASE
     probed_at: datetime | None = BY_DATABASE
 
 
@@ -159,6 +167,8 @@ class DepositQuorum(Table, table="deposit_quorums"):
     next_attempt_at: datetime
     problem: str
     agreed_at: datetime | None
+    # Two providers denied this life, and more than confirmed it.
+    is_denied: bool = BY_DATABASE
 
 
 class Booked(NamedTuple):
@@ -218,9 +228,9 @@ def matched(family: str, addresses: Collection[str]) -> tuple[dict[str, Owner], 
 def record(deposit: Deposit) -> bool:
     """Write a deposit once; return True if a row was written.
 
-    A deposit that a reorg took and another block brought back begins a new life, and keeps its first moment. All else
-    is as the new block shows it: run on another state, the same transaction may have paid another sum or another
-    address. Call inside the transaction that moves the cursor.
+    A deposit that a reorg took and another block brought back begins a new life, and keeps its first moment, unless
+    providers denied the earlier life. All else is as the new block shows it: run on another state, the same transaction
+    may have paid another sum or another address. Call inside the transaction that moves the cursor.
     """
     return bool(
         _with_first_moments(deposit).write(
@@ -235,7 +245,8 @@ def record(deposit: Deposit) -> bool:
             # A refund made before the reorg stays attached if the same money came back.
             f" refund_id = CASE WHEN {_IS_THE_SAME} THEN d.refund_id END,"
             f" refund_units = CASE WHEN {_IS_THE_SAME} THEN d.refund_units END,"
-            " seen_at = CASE WHEN d.owner_id = EXCLUDED.owner_id THEN LEAST(d.seen_at, EXCLUDED.seen_at)"
+            f" seen_at = CASE WHEN d.owner_id = EXCLUDED.owner_id AND NOT {IS_DENIED}"
+            " THEN LEAST(d.seen_at, EXCLUDED.seen_at)"
             " ELSE EXCLUDED.seen_at END WHERE d.status = 'reversed'"
             # A trace is one provider's word, and may name the transaction of another owner's deposit.
             " AND (d.ordinal NOT LIKE 'trace:%%' AND d.ordinal NOT LIKE 'probe:%%'"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from models.db.base import execute, rows, touched
+from models.db.base import execute, is_true, rows, touched
 from models.deposits import probes
-from models.deposits.rows import Deposit
+from models.deposits.rows import IS_DENIED, Deposit
 
 Reason = Literal["amount", "unpriced", "hourly", "missing", "hidden"]
 
@@ -19,6 +19,7 @@ RETRY_S: Final = 5
 RETRY_MAX_S: Final = 300
 PROBLEM_MAX: Final = 300
 OUTVOTED: Final = "the others agree on another transfer in its place"
+DENIED: Final = "the others deny it"
 PUT_OFF: Final = (
     f"attempts = attempts + 1, problem = left(%s, {PROBLEM_MAX}), next_attempt_at ="
     f" app_now() + make_interval(secs => LEAST({RETRY_S} * 2 ^ LEAST(attempts, 16), {RETRY_MAX_S}))"
@@ -125,6 +126,23 @@ def reject(asked: Deposit) -> bool:
         " WHERE q.deposit_id = %s AND q.round = %s AND q.agreed_at IS NULL"
         " AND d.id = q.deposit_id AND d.round = q.round AND d.block_hash = %s AND d.status = 'pending'",
         (asked.id, asked.round, asked.block_hash),
+    )
+
+
+def deny(asked: Deposit) -> None:
+    """Record that providers deny this life of a deposit; call inside the transaction that takes it back."""
+    execute(
+        "UPDATE deposit_quorums SET is_denied = true, problem = %s WHERE deposit_id = %s AND round = %s",
+        (DENIED, asked.id, asked.round),
+    )
+
+
+def is_denied(network: str, txid: str, ordinal: str, *, block_hash: str) -> bool:
+    """Return True if a transfer was recorded from this block last, and providers denied that."""
+    return is_true(
+        "SELECT 1 FROM deposits d WHERE d.network = %s AND d.txid = %s AND d.ordinal = %s AND d.block_hash = %s"
+        f" AND {IS_DENIED}",
+        (network, txid, ordinal, block_hash),
     )
 
 

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
 from models.db.base import execute, repeat_on_deadlock, transaction, value
-from models.deposits import crediting, witnesses
+from models.deposits import crediting, probes, witnesses
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
 from models.invoices import events, quoting, receipts, settlement
@@ -127,6 +127,8 @@ def outvote(catalogue: Catalogue, outvoted: Deposit) -> bool:
     deposit = deposits.reverse(outvoted.id)
     if deposit is not None and outvoted.owner_kind == "invoice":
         settlement.subtract(outvoted.owner_id, deposit)
+    # It may have explained a balance in place of coin that no transaction shows.
+    probes.fall_back(outvoted.network, outvoted.block_height - 1, address=outvoted.address)
     return deposit is not None
 
 

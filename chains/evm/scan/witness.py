@@ -6,7 +6,7 @@ The transaction itself is asked for again; only the recorded deposit is taken ov
 
 from chains.base import ProviderError, Recorded, Total
 from chains.evm import wire
-from chains.evm.scan.block import TRANSFER_TOPIC
+from chains.evm.scan.block import TRANSFER_TOPIC, check_transactions
 from chains.evm.scan.internal import balance
 from chains.net.json_rpc import Rpc
 
@@ -35,14 +35,17 @@ def covers(node: Rpc, total: Total) -> bool:
 
 
 def is_listed(node: Rpc, recorded: Recorded) -> bool:
-    """Return True if a node's block lists a deposit's transaction. Raises ProviderError if it lacks the block.
+    """Return True if a node's block lists a payment of coin, and no receipt shows that it failed.
 
-    A block's own list is complete, though a node may have forgotten the transaction or not have indexed it yet.
+    Raises ProviderError if it lacks the block. A block's own list is complete, though a node may have forgotten the
+    transaction or not have indexed it yet.
     """
-    block = node.call_or_none("eth_getBlockByNumber", [hex(recorded.height), False], wire.ListedBlock)
-    if block is None or wire.block(block, recorded.height).hash != recorded.block_hash:
+    full = node.call_or_none("eth_getBlockByNumber", [hex(recorded.height), True], wire.FullBlock)
+    block = None if full is None else wire.block(full, recorded.height)
+    if full is None or block is None or block.hash != recorded.block_hash:
         raise ProviderError(f"no such block {recorded.height}")
-    return recorded.txid in map(wire.block_or_tx_hash, block.transactions)
+    check_transactions(full, block)
+    return any(_is_payment(each, recorded) for each in full.transactions) and not _has_failed(node, recorded)
 
 
 def _has_block(node: Rpc, height: int, block_hash: str) -> bool:
@@ -56,12 +59,28 @@ def _pays_coin(node: Rpc, recorded: Recorded) -> bool:
     tx = node.call_or_none("eth_getTransactionByHash", [recorded.txid], wire.Transaction)
     return (
         tx is not None
-        and tx.to is not None
         and tx.block_hash is not None
-        and wire.block_or_tx_hash(tx.hash) == recorded.txid
         and wire.block_or_tx_hash(tx.block_hash) == recorded.block_hash
+        and _is_payment(tx, recorded)
+    )
+
+
+def _is_payment(tx: wire.Transaction, recorded: Recorded) -> bool:
+    return (
+        tx.to is not None
+        and wire.block_or_tx_hash(tx.hash) == recorded.txid
         and wire.address(tx.to) == recorded.recipient
         and wire.quantity(tx.value) == recorded.units
+    )
+
+
+def _has_failed(node: Rpc, recorded: Recorded) -> bool:
+    receipt = node.call_or_none("eth_getTransactionReceipt", [recorded.txid], wire.Receipt)
+    return (
+        receipt is not None
+        and wire.block_or_tx_hash(receipt.transaction_hash) == recorded.txid
+        and wire.block_or_tx_hash(receipt.block_hash) == recorded.block_hash
+        and wire.quantity(receipt.status) != wire.SUCCESS
     )
 
 

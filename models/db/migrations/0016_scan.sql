@@ -58,8 +58,13 @@ CREATE TABLE balance_probes (
     network text NOT NULL,
     address text NOT NULL,
     owner_kind text NOT NULL CHECK (owner_kind IN ('invoice', 'wallet')),
-    -- The newest height at which balance and deposits agreed; NULL before the first time.
+    -- The newest height up to which two providers showed that deposits explain the balance, or the only one; NULL
+    -- before the first time.
     height bigint,
+    -- The mark of the provider that was asked last, and the height at which its balance was explained; NULL if it was
+    -- not. Another one is asked next.
+    read_by text NOT NULL DEFAULT '',
+    read_height bigint,
     probed_at timestamptz,
     PRIMARY KEY (network, address)
 );

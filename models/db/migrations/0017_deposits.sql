@@ -86,6 +86,8 @@ CREATE TABLE deposit_quorums (
     -- What stood in the way last.
     problem text NOT NULL DEFAULT '',
     agreed_at timestamptz,
+    -- Providers denied this life: a payment is not recorded again from the same block, and nothing is dated by it.
+    is_denied boolean NOT NULL DEFAULT false,
     PRIMARY KEY (deposit_id, round)
 );
 CREATE INDEX deposit_quorums_due ON deposit_quorums (network, next_attempt_at) WHERE agreed_at IS NULL;

@@ -7,16 +7,19 @@ from typing import Any
 
 import pytest
 
-from actors.scan import rescan, totals
+from actors import context
+from actors.scan import balances, rescan, totals
 from chains.base import Agreement, Total
 from chains.evm.reader import EvmReader
 from chains.net.budget import BudgetSpentError
+from chains.registry import reader
 from models.db.base import execute, rows
 from models.deposits import probes
 from models.deposits.probes import Counted
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from tests.actors.scan.test_balances import forget_old_states, mute, passed_on, rewind, witness
+from tests.actors.scan.test_lying_providers import other_hash
 from tests.actors.scan.world import ETHER, STRANGER, World
 from tests.peers.json_rpc_node import Refusal
 from tests.peers.lying_rpc import DOWN
@@ -113,8 +116,13 @@ def invent_coin(world: World, of: InvoiceRow) -> None:
     newest = world.mine()
     inflate(world, of, lambda at: ETHER if at >= newest else 0)
     mute(world)
-    world.catch_up()
-    world.probe()
+    count = len(world.deposits())
+    for _ in range(2):
+        world.catch_up()
+        world.probe()
+        if len(world.deposits()) > count:
+            break
+        world.mine()  # Another provider had its turn.
 
 
 def test_coin_of_a_payment_that_a_node_has_forgotten_is_not_free(start: Start) -> None:
@@ -230,6 +238,238 @@ def test_invented_coin_masks_no_true_coin_for_ever(start: Start) -> None:
     assert world.status(mine) == "paid"
 
 
+def test_coin_that_the_first_provider_hides_is_found_by_another(start: Start) -> None:
+    world = start(3)
+    mine = world.coin_invoice()
+    world.providers[0].lies["eth_getBalance"] = "0x0"
+    world.pay_by_contract(mine, ETHER)
+    height = world.mine()
+    for _ in range(10):
+        settle(world, rounds=2)
+        world.pass_time(1800)
+    execute("UPDATE invoices SET expires_at = app_now() - interval '3 hours'")
+    world.providers[0].lies.clear()
+    for _ in range(5):
+        world.advance(5)
+        settle(world)
+    assert confirmed(world) == balance(world, mine) == ETHER
+    assert world.deposits("block_height") == [(height,)]
+
+
+def test_what_one_provider_alone_found_explained_is_searched_by_the_next(start: Start) -> None:
+    world = start(3)
+    mine = world.coin_invoice()
+    world.providers[0].lies["eth_getBalance"] = "0x0"
+    first = world.cursor()[0]
+    world.probe()
+    assert probes.explained_height("ethereum", mine.address.lower()) is None
+    world.probe()
+    world.advance()
+    world.probe()
+    world.probe()
+    assert probes.explained_height("ethereum", mine.address.lower()) == first
+    world.pay_by_contract(mine, ETHER)
+    height = world.mine()
+    world.advance(3)
+    world.probe()
+    world.advance()
+    world.probe()
+    assert world.deposits("block_height") == [(height,)]
+
+
+def test_one_provider_explains_alone_if_there_is_no_other(start: Start) -> None:
+    world = start(1)
+    mine = world.coin_invoice()
+    world.probe()
+    assert probes.explained_height("ethereum", mine.address.lower()) == world.cursor()[0]
+
+
+def test_a_probe_goes_on_while_the_other_provider_is_silent(start: Start) -> None:
+    world = start(2)
+    mine = world.coin_invoice()
+    world.probe()
+    world.providers[1].lies["eth_getBalance"] = DOWN
+    world.advance()
+    world.pay_by_contract(mine, ETHER)
+    world.advance()
+    world.probe()
+    assert world.deposits("amount_units") == [(ETHER,)]
+
+
+def invent_then_pay(world: World, *, later_s: int = 0) -> tuple[InvoiceRow, int]:
+    """Have invented coin recorded, then pay as much by a contract, and have two providers find it explained later."""
+    mine = world.coin_invoice()
+    invent_coin(world, mine)
+    assert len(world.deposits()) == 1
+    # As deep as this the balance does not have the payment yet.
+    execute("UPDATE deposits SET depth_min = 8")
+    world.providers[0].lies.clear()
+    world.advance(4)
+    world.pay_by_contract(mine, ETHER)
+    height = world.mine()
+    world.pass_time(later_s)
+    for _ in range(3):
+        world.advance()
+        world.probe()
+    assert len(world.deposits()) == 1
+    assert (probes.explained_height("ethereum", mine.address.lower()) or 0) > height
+    return mine, height
+
+
+def test_coin_that_a_denied_deposit_masked_is_found_in_its_own_block(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its invoice has ended long ago, and its balance counts as explained."""
+    monkeypatch.setattr(balances, "RETURN_S", 0)
+    world = start(3)
+    mine, height = invent_then_pay(world)
+    execute("UPDATE invoices SET expires_at = app_now() - interval '1 day'")
+    settle(world)
+    world.advance(8)
+    settle(world)
+    assert confirmed(world) == balance(world, mine) == ETHER
+    assert [row for row in world.deposits("status", "block_height") if row[0] != "reversed"] == [("confirmed", height)]
+
+
+def test_coin_in_time_that_a_denied_deposit_masked_counts_as_in_time(start: Start) -> None:
+    world = start(3)
+    mine, _ = invent_then_pay(world, later_s=3_700)
+    settle(world)
+    world.advance(8)
+    settle(world)
+    assert world.status(mine) == "paid"
+
+
+def test_a_probe_under_way_while_its_deposit_is_denied_explains_nothing(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = start(1)
+    mine = world.coin_invoice()
+    surplus = balances._Probe._surplus
+
+    def denied_meanwhile(probe: balances._Probe, height: int, block_hash: str) -> int:
+        units = surplus(probe, height, block_hash)
+        execute("UPDATE deposits SET status = 'reversed'")
+        return units
+
+    passed = world.pay(mine, ETHER, currency="ETH")
+    world.advance()
+    assert world.deposits("txid") == [(passed,)]
+    monkeypatch.setattr(balances._Probe, "_surplus", denied_meanwhile)
+    world.probe()
+    assert probes.explained_height("ethereum", mine.address.lower()) is None
+
+
+def test_no_more_of_a_traced_transfer_counts_than_later_deposits_have_left(start: Start) -> None:
+    """Another provider finds it in its own block, after the first one has dated a part to the next block."""
+    world = start(3)
+    mine = world.coin_invoice(2 * ETHER)
+    world.pay_by_contract(mine, ETHER)
+    height = world.mine()
+    world.mine()
+    inflate(world, mine, lambda at: (ETHER // 2 if at > height else 0) - ETHER)
+    invent_traces(world, mine, "0x" + "ee" * 32, 1, at=height + 1, units=ETHER // 2)
+    world.catch_up()
+    world.probe()
+    world.advance(2)
+    witness(world)
+    world.poll()
+    assert confirmed(world) == ETHER // 2
+    world.providers[0].lies.clear()
+    settle(world, rounds=1)
+    assert sorted(world.deposits("block_height", "amount_units", "round")) == [
+        (height, ETHER // 2, 0), (height + 1, ETHER // 2, 0),
+    ]  # fmt: skip
+    settle(world)
+    assert confirmed(world) == balance(world, mine) == ETHER
+
+
+def test_a_late_payment_that_its_total_denies_is_not_recorded_again(start: Start) -> None:
+    """Hidden coin used a part of it; the rest is found by the balance, in the block of the payment."""
+    world = start(3)
+    mine = world.coin_invoice(2 * ETHER)
+    txid, height = pay_unseen(world, mine)
+    inflate(world, mine, lambda at: (ETHER // 2 if at > height else 0) - ETHER)
+    invent_traces(world, mine, txid, 1, at=height + 1, units=ETHER // 2)
+    world.catch_up()
+    world.probe()
+    world.advance(2)
+    witness(world)
+    world.poll()
+    assert confirmed(world) == ETHER // 2
+    world.providers[0].lies.clear()
+    world.advance(8)
+    world.rescan()
+    settle(world, rounds=8)
+    kept = [("native", "reversed", 0, height), ("probe", "confirmed", 0, height), ("trace", "confirmed", 0, height + 1)]
+    shown = world.deposits("split_part(ordinal, ':', 1)", "status", "round", "block_height")
+    assert sorted(shown) == kept
+    assert confirmed(world) == balance(world, mine) == ETHER
+
+
+def test_a_payment_that_two_providers_deny_is_not_recorded_again_in_that_block(start: Start) -> None:
+    world = start(3)
+    mine = world.coin_invoice()
+    world.mine()
+    txid = deny_payment(world, mine)
+    height = world.node.height()
+    world.confirm()
+    settle(world)
+    assert world.deposits("status", "round") == [("reversed", 0)]
+    # Another provider has read the block first, so that the liar reads it again.
+    execute("UPDATE chain_blocks SET read_by = 'another'")
+    for provider in world.providers[1:]:
+        provider.failure = DOWN
+    process = context.context()
+    again = rescan.reread(process, world.network, reader(world.network, process.settings), height)
+    assert (again.block_hash is None, again.recorded) == (False, 0)
+    assert world.deposits("txid", "status", "round") == [(txid, "reversed", 0)]
+
+
+def test_a_denied_payment_is_judged_again_after_a_rewind(start: Start) -> None:
+    world = start(3)
+    before = world.cursor()[0]
+    mine = world.coin_invoice()
+    world.pay(mine, ETHER, currency="ETH")
+    world.confirm_sent()
+    for provider in world.providers[1:]:
+        provider.lies["eth_getBlockByNumber"] = lambda truth, params: (
+            truth | {"transactions": []} | ({"gasUsed": "0x0"} if params[1] else {}) if truth else truth
+        )
+        provider.lies["eth_getTransactionReceipt"] = None
+    witness(world)
+    assert world.deposits("status", "round") == [("reversed", 0)]
+    for provider in world.providers:
+        provider.lies.clear()
+    rewind(world, before)
+    world.catch_up()
+    settle(world)
+    assert world.deposits("status", "round") == [("credited", 1)]
+
+
+def test_coin_is_not_dated_by_an_invented_deposit_of_its_sum(start: Start) -> None:
+    """A late payment would count as one in time."""
+    world = start(3)
+    mine = world.coin_invoice()
+    invent_coin(world, mine)
+    world.confirm()
+    settle(world, rounds=1)
+    assert world.deposits("status") == [("reversed",)]
+    world.providers[0].lies.clear()
+    for provider in range(3):
+        world.providers[provider].lies |= {
+            "trace_block": Refusal(-32601, "no such method"), "debug_traceBlockByNumber": Refusal(-32601, "no"),
+        }  # fmt: skip
+    world.pass_time(600)
+    world.pay_by_contract(mine, ETHER)
+    height = world.mine()
+    world.catch_up()
+    settle(world)
+    paid_at = int(world.node.ask("eth_getBlockByNumber", hex(height), False)["timestamp"], 16)
+    moments = [f"extract(epoch FROM {moment})::integer" for moment in ("block_time", "seen_at")]
+    assert world.deposits("block_height", *moments, "status <> 'reversed'") == [(height, paid_at, paid_at, True)]
+
+
 def test_two_that_deny_coin_before_it_is_deep_take_nothing_back(start: Start) -> None:
     world = start(3)
     passed_on(world)
@@ -294,14 +534,14 @@ def invent_payment(world: World, of: InvoiceRow, units: int) -> str:
     def shown(truth: Any, params: list[Any]) -> Any:
         return invented if params[0] == invented["hash"] else truth
 
-    def receipt(truth: Any, params: list[Any]) -> Any:
-        return {
-            "transactionHash": invented["hash"], "blockHash": block["hash"], "blockNumber": hex(height),
-            "status": "0x1", "logs": [],
-        } if params[0] == invented["hash"] else truth  # fmt: skip
-
+    outcome = {
+        "transactionHash": invented["hash"], "blockHash": block["hash"], "blockNumber": hex(height), "status": "0x1",
+        "logs": [],
+    }  # fmt: skip
     world.providers[0].lies |= {
-        "eth_getBlockByNumber": listed, "eth_getTransactionByHash": shown, "eth_getTransactionReceipt": receipt,
+        "eth_getBlockByNumber": listed, "eth_getTransactionByHash": shown,
+        "eth_getTransactionReceipt": lambda truth, params: outcome if params[0] == invented["hash"] else truth,
+        "eth_getBlockReceipts": lambda truth, params: [*truth, outcome] if params[0] == hex(height) else truth,
     }  # fmt: skip
     return str(invented["hash"])
 
@@ -328,6 +568,74 @@ def test_an_invented_payment_holds_up_no_hidden_coin_for_ever(start: Start) -> N
     assert confirmed(world) == balance(world, mine) == ETHER
 
 
+def misstate_payment(world: World, of: InvoiceRow, units: int) -> str:
+    """Let the first provider show another transaction of the newest block as a payment of coin; return its id."""
+    (txid,) = world.node.ask("eth_getBlockByNumber", hex(world.node.height()), False)["transactions"][:1]
+
+    def misstated(each: Any) -> Any:
+        return each | {"to": of.address.lower(), "value": hex(units)} if each and each["hash"] == txid else each
+
+    def full(truth: Any, params: list[Any]) -> Any:
+        return truth | {"transactions": [*map(misstated, truth["transactions"])]} if truth and params[1] else truth
+
+    world.providers[0].lies |= {
+        "eth_getBlockByNumber": full, "eth_getTransactionByHash": lambda truth, _params: misstated(truth),
+    }  # fmt: skip
+    return str(txid)
+
+
+@pytest.mark.parametrize("is_of_others", [True, False])
+def test_a_payment_invented_under_a_listed_transaction_is_taken_back(start: Start, *, is_of_others: bool) -> None:
+    """It is a stranger's, or the very one whose contract passes the coin on."""
+    world = start(3)
+    mine = world.coin_invoice(2 * ETHER)
+    if is_of_others:
+        world.decoy()
+    world.pay_by_contract(mine, ETHER)
+    height = world.mine()
+    txid = misstate_payment(world, mine, ETHER)
+    world.catch_up()
+    assert world.deposits("txid", "ordinal") == [(txid, "native")]
+    inflate(world, mine, lambda at: ETHER if at >= height else 0)
+    world.probe()
+    world.confirm()
+    settle(world, rounds=4)
+    assert statuses(world) | {"native": "reversed", "trace": "confirmed"} == statuses(world)
+    assert confirmed(world) == balance(world, mine) == ETHER
+
+
+def deny_payment(world: World, of: InvoiceRow) -> str:
+    """Let the first provider invent a payment of coin in the newest block, and have it recorded."""
+    txid = invent_payment(world, of, ETHER)
+    world.catch_up()
+    assert world.deposits("txid", "status") == [(txid, "pending")]
+    return txid
+
+
+@pytest.mark.parametrize("absence", ["lag", "down", "other block"])
+def test_a_provider_that_lags_or_is_silent_denies_no_payment(start: Start, absence: str) -> None:
+    world = start(3)
+    mine = world.coin_invoice()
+    world.mine()
+    deny_payment(world, mine)
+    height = world.node.height()
+    world.confirm()
+    if absence == "lag":
+        world.providers[2].lag(world.network.confirmations + 4)
+    elif absence == "down":
+        world.providers[2].failure = DOWN
+    else:
+        world.providers[2].lies["eth_getBlockByNumber"] = lambda truth, params: (
+            other_hash(truth, params) if truth and int(truth["number"], 16) == height else truth
+        )
+    settle(world)
+    assert world.deposits("status") == [("pending",)]
+    world.providers[2].failure = None
+    world.providers[2].lies.clear()
+    settle(world)
+    assert world.deposits("status") == [("reversed",)]
+
+
 def test_a_payment_that_providers_have_forgotten_is_not_taken_back(start: Start) -> None:
     """Their blocks still list it."""
     world = start(3)
@@ -350,7 +658,8 @@ def test_a_small_part_under_an_invented_trace_does_not_keep_the_whole_payment_ou
     world.catch_up()
     world.probe()
     world.advance(2)
-    settle(world, rounds=1)
+    witness(world)
+    world.poll()
     assert confirmed(world) == 1
 
     world.providers[0].lies.clear()

@@ -77,7 +77,10 @@ def test_the_answering_node_is_known_and_another_can_be_asked(second: JsonRpcNod
         assert both.attempt(lambda rpc: rpc.call("eth_blockNumber", [], str), but_by=mark) == "0x2"
         assert both.answered_by not in {"", mark}
 
+        assert both.attempt(lambda rpc: rpc.call("eth_blockNumber", [], str), last=mark) == "0x2"
+
         second.answers["eth_blockNumber"] = Raw(status=500)
+        assert both.attempt(lambda rpc: rpc.call("eth_blockNumber", [], str), last=mark) == "0x1"
         with pytest.raises(ProviderError):
             both.attempt(lambda rpc: rpc.call("eth_blockNumber", [], str), but_by=mark)
         assert both.answered_by == ""

@@ -32,7 +32,7 @@ def test_addresses_of_open_and_recently_ended_invoices_in_coin_are_due(database:
 
 def test_an_address_explained_up_to_the_scan_is_not_due_before_the_scan_moves(chain: Chain) -> None:
     coin = invoice(pay_currency="ETH")
-    probes.note("ethereum", coin.address.lower(), kind="invoice", height=chain.height)
+    probes.note_reading("ethereum", coin.address.lower(), kind="invoice", height=chain.height)
     assert due() == []
 
     chain.mine()
@@ -42,7 +42,7 @@ def test_an_address_explained_up_to_the_scan_is_not_due_before_the_scan_moves(ch
 def test_addresses_probed_longest_ago_come_first(chain: Chain) -> None:
     first, second, third = (invoice(pay_currency="ETH").address.lower() for _ in range(3))
     for address in (first, third):
-        probes.note("ethereum", address, kind="invoice", height=None)
+        probes.note("ethereum", address, kind="invoice")
         execute("UPDATE app_clock SET ahead = ahead + interval '1 second'")
     chain.mine()
 
@@ -136,3 +136,71 @@ def test_a_balance_rises_at_an_address_that_was_never_noted_too(chain: Chain) ->
     for height, explained in ((7, 7), (5, 7)):
         probes.rise("ethereum", "0xaa", kind="wallet", height=height)
         assert probes.explained_height("ethereum", "0xaa") == explained
+
+
+def read(*readings: tuple[str, int | None]) -> int | None:
+    """Note readings of an address's balance, by provider and height; return the height up to which it is explained."""
+    for read_by, height in readings:
+        probes.note_reading("ethereum", "0xaa", kind="wallet", height=height, read_by=read_by)
+    return probes.explained_height("ethereum", "0xaa")
+
+
+def test_two_providers_in_a_row_explain_a_balance(chain: Chain) -> None:
+    del chain
+    assert read(("a", 5)) is None
+    assert read(("a", 6)) is None
+    assert read(("b", 8)) == 6
+    assert read(("b", 9)) == 6
+    assert read(("a", None)) == 6
+    assert read(("b", 10)) == 6
+    assert read(("a", 7)) == 6
+    assert read(("b", 12)) == 7
+    assert read(("", 11)) == 11
+    assert probes.longest_ago_first("ethereum", ["0xbb", "0xaa"]) == {"0xbb": "", "0xaa": ""}
+    assert read(("a", 12)) == 11
+    assert probes.longest_ago_first("ethereum", ["0xaa"]) == {"0xaa": "a"}
+
+
+def test_a_look_without_an_answer_keeps_what_is_known(chain: Chain) -> None:
+    del chain
+    assert read(("a", 5), ("b", 6)) == 5
+    probes.note("ethereum", "0xaa", kind="wallet")
+    assert read(("a", 8)) == 6
+
+
+def test_a_balance_falls_back_at_one_address_alone(chain: Chain) -> None:
+    del chain
+    assert read(("a", 5), ("b", 9)) == 5
+    probes.note_reading("ethereum", "0xbb", kind="wallet", height=9)
+    probes.note_reading("ethereum", "0xcc", kind="wallet", height=9, read_by="a")
+    probes.fall_back("ethereum", 7, address="0xaa")
+    probes.fall_back("ethereum", 7, address="0xcc")
+    heights = "SELECT address, height, read_height FROM balance_probes ORDER BY address"
+    assert rows(heights) == [("0xaa", 5, 7), ("0xbb", 9, 9), ("0xcc", None, 7)]
+    probes.fall_back("ethereum", 4)
+    assert rows(heights) == [("0xaa", 4, 4), ("0xbb", 4, 4), ("0xcc", None, 4)]
+    probes.fall_back("polygon", 1)
+    assert rows(heights)[1] == ("0xbb", 4, 4)
+
+
+def test_an_address_that_one_provider_has_explained_is_due_with_the_next_block(chain: Chain) -> None:
+    coin = invoice(pay_currency="ETH").address.lower()
+    probes.note_reading("ethereum", coin, kind="invoice", height=chain.height, read_by="a")
+    assert due() == []
+    chain.mine()
+    assert due() == [coin]
+
+
+def test_returned_coin_is_looked_for_until_two_providers_have_explained_it(chain: Chain) -> None:
+    old, _ = reversed_twice(chain)
+
+    def again(height: int) -> list[str]:
+        return probes.due_again("ethereum", scanned=height, further=1, limit=9)
+
+    height = old.block_height + 1
+    assert again(height) == [old.address]
+    probes.note_reading("ethereum", old.address, kind="invoice", height=height, read_by="a")
+    assert again(height) == []
+    assert again(height + 1) == [old.address]
+    probes.note_reading("ethereum", old.address, kind="invoice", height=height + 1, read_by="b")
+    assert again(height + 2) == []

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
+import msgspec
 import pytest
 
 from chains.base import NATIVE, ProviderError, Recorded, Total
 from chains.evm.scan.witness import covers, is_listed, is_same
+from chains.net.json_rpc import Rpc
 from devstack.evm.tokens import install_code
 from tests.chains.conftest import FORWARDER, OURS, THEIRS, Chain
 from tests.peers.anvil import calldata
 
+T = TypeVar("T")
 ETHER = 10**18
 
 
@@ -99,9 +104,11 @@ def test_a_balance_covers_no_more_than_it_has_after_the_block_of_a_total(chain: 
         covers(chain.node.rpc, replace(total, height=coin.height + 1000))
 
 
-def test_a_block_lists_its_own_transactions_alone(chain: Chain, coin: Recorded) -> None:
+def test_a_block_lists_its_own_payments_alone(chain: Chain, coin: Recorded) -> None:
     assert is_listed(chain.node.rpc, coin)
-    assert not is_listed(chain.node.rpc, replace(coin, txid="0x" + "22" * 32))
+    changes: list[dict[str, object]] = [{"txid": "0x" + "22" * 32}, {"recipient": THEIRS}, {"units": ETHER + 1}]
+    for change in changes:
+        assert not is_listed(chain.node.rpc, replace(coin, **change))  # type: ignore[arg-type]
     for elsewhere in (replace(coin, block_hash="0x" + "11" * 32), replace(coin, height=coin.height + 1000)):
         with pytest.raises(ProviderError, match="no such block"):
             is_listed(chain.node.rpc, elsewhere)
@@ -117,6 +124,43 @@ def test_a_failed_transaction_with_value_is_not(chain: Chain) -> None:
     )  # fmt: skip
 
     assert not agrees(chain, recorded)
+    assert not is_listed(chain.node.rpc, recorded)
+
+
+@dataclass
+class Otherwise:
+    """A node that answers questions of one method otherwise."""
+
+    rpc: Rpc
+    method: str
+    answer: object
+
+    def call_or_none(self, method: str, params: Sequence[object], kind: type[T]) -> T | None:
+        if method != self.method:
+            return self.rpc.call_or_none(method, params, kind)
+        return None if self.answer is None else msgspec.convert(self.answer, kind)
+
+    def call(self, method: str, params: Sequence[object], kind: type[T]) -> T:
+        return self.rpc.call(method, params, kind)
+
+
+def test_only_a_receipt_of_the_very_payment_shows_that_it_failed(chain: Chain, coin: Recorded) -> None:
+    failed = {"transactionHash": coin.txid, "blockHash": coin.block_hash, "status": "0x0", "logs": []}
+    other = "0x" + "11" * 32
+    assert not is_listed(Otherwise(chain.node.rpc, "eth_getTransactionReceipt", failed), coin)
+    for receipt in (None, failed | {"transactionHash": other}, failed | {"blockHash": other}):
+        assert is_listed(Otherwise(chain.node.rpc, "eth_getTransactionReceipt", receipt), coin)
+
+
+def test_a_block_with_gaps_lists_nothing(chain: Chain, coin: Recorded) -> None:
+    chain.node.send(THEIRS, value=1)
+    chain.node.send(OURS, value=ETHER)
+    block = chain.scan(chain.node.mine()).block
+    full = chain.node.ask("eth_getBlockByNumber", hex(block.height), True)
+    cut = full | {"transactions": full["transactions"][1:]}
+    recorded = replace(coin, height=block.height, block_hash=block.hash)
+    with pytest.raises(ProviderError, match="lacks its transaction 0"):
+        is_listed(Otherwise(chain.node.rpc, "eth_getBlockByNumber", cut), recorded)
 
 
 def test_a_node_behind_the_block_cannot_confirm(chain: Chain, paid: Recorded) -> None:
