@@ -9,7 +9,7 @@ import typer
 from cli.output import JsonFlag, show
 from cli.session import database
 from core.catalogue.catalogue import load_catalogue
-from core.http.requests import Email
+from core.http.requests import Email, WebUrl
 from core.money import CENT_DIGITS, PPM, PPM_DIGITS, format_coin, parse_units
 from core.secrets.secretbox import SecretBox
 from models.db.base import transaction
@@ -70,6 +70,13 @@ def set_merchant(
     owner_email: Annotated[
         str | None, typer.Option(help=f"Where security notices to its owner go, for all the owner's merchants; {NONE}.")
     ] = None,
+    display_name: Annotated[
+        str | None, typer.Option(help=f"The name that buyers read in place of the merchant's; {NONE} ends it.")
+    ] = None,
+    contact: Annotated[
+        str | None,
+        typer.Option(help=f"Where buyers reach the shop: an e-mail address or an https address; {NONE} ends it."),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Change a merchant's terms. Payouts that wait already, and existing payments and wallets, keep theirs."""
@@ -77,7 +84,13 @@ def set_merchant(
     cents = _own_fee(fee_fixed_usd, digits=CENT_DIGITS, highest=FEE_FIXED_MAX_CENTS)
     lines = []
     address = _address(owner_email)
-    if cosign is None and fee_percent is None and fee_fixed_usd is None and owner_email is None:
+    reached_at = _contact(contact)
+    options = {
+        "cosign": cosign, "fee_percent": fee_percent, "fee_fixed_usd": fee_fixed_usd, "owner_email": owner_email,
+        "display_name": display_name, "contact": contact,
+    }  # fmt: skip
+    changed = {name: value for name, value in options.items() if value is not None}
+    if not changed:
         raise typer.BadParameter("say what to set")
     with database(), transaction():
         if cosign is not None:
@@ -95,10 +108,12 @@ def set_merchant(
         if owner_email is not None:
             notices.set_address(merchant_id, address)
             lines.append(f"security notices: {owner_email}")
-    options = {
-        "cosign": cosign, "fee_percent": fee_percent, "fee_fixed_usd": fee_fixed_usd, "owner_email": owner_email,
-    }  # fmt: skip
-    changed = {name: value for name, value in options.items() if value is not None}
+        if display_name is not None or contact is not None:
+            shown = "" if display_name == NONE else display_name
+            merchants.set_face(merchant_id, display_name=shown, contact=reached_at)
+            lines += [
+                f"{name} for buyers: {text}" for name, text in (("name", display_name), ("contact", contact)) if text
+            ]
     show({"merchant_id": str(merchant_id), **changed}, lines, as_json=as_json)
 
 
@@ -159,6 +174,17 @@ def _address(text: str | None) -> str | None:
         return msgspec.convert(text, Email) or None
     except msgspec.ValidationError:
         raise typer.BadParameter("this is no e-mail address") from None
+
+
+def _contact(text: str | None) -> str | None:
+    """Parse a shop's contact; return '' for NONE, None without a value."""
+    if text is None or text == NONE:
+        return None if text is None else ""
+    is_web = text.startswith("https://")
+    try:
+        return msgspec.convert(text, WebUrl if is_web else Email) or None
+    except msgspec.ValidationError:
+        raise typer.BadParameter("this is neither an e-mail address nor an https address") from None
 
 
 def _own_fee(text: str | None, *, digits: int, highest: int) -> int | None:

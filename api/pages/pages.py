@@ -293,7 +293,7 @@ class PaymentPage(HostedPage):
             methods=[self._method(offer._asdict()) for offer in offers(self._gateway, row)],
             transaction_url=self._transaction_url(row),
             network_name=self._network_name(row.network),
-            shop=merchants.name_of(row.merchant_id),
+            shop=merchants.face_of(row.merchant_id),
             theme=row.theme,
             rate=rate_text(view),
             fee_percent=row.subtract_percent,

@@ -9,13 +9,14 @@ from uuid import UUID
 
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
-from models.db.base import execute, touched, transaction, value
+from models.db.base import execute, one, touched, transaction, value
 from models.db.query import descending
 from models.db.table import BY_DATABASE, Table, derived
 
 KeyKind = Literal["unified", "payment", "payout"]
 
 NAME_CHARS_MAX: Final = 255
+DISPLAY_NAME_CHARS_MAX: Final = 64
 LIST_MAX: Final = 1000
 
 _PUBLIC_ID_BYTES: Final = 15
@@ -62,6 +63,9 @@ class Merchant(Table, table="merchants m", joins="JOIN owners o ON o.id = m.owne
     # None: as the settings say.
     own_fee_ppm: int | None
     own_fee_fixed_usd_cents: int | None
+    # What buyers read; '' for the name above, and for no contact.
+    display_name: str
+    contact: str
     owner_name: str = derived("o.name")
 
 
@@ -112,6 +116,18 @@ class OwnerEmail(Table, table="owner_emails"):
     email: str
 
 
+class Face(NamedTuple):
+    """A merchant as buyers see it. contact: an e-mail address or a web address; '' for none."""
+
+    name: str
+    contact: str
+
+    @property
+    def contact_link(self) -> str:
+        """Return the link that reaches the shop; '' for none."""
+        return f"mailto:{self.contact}" if "@" in self.contact and "://" not in self.contact else self.contact
+
+
 class IssuedKey(NamedTuple):
     """A new key's two halves; the secret exists in clear only here."""
 
@@ -139,11 +155,33 @@ def list_merchants(limit: int = LIST_MAX) -> list[Merchant]:
 
 
 def name_of(merchant_id: UUID) -> str:
-    """Return what a merchant is called. It exists: its key was verified."""
-    name = Merchant.select(Merchant.name).where(Merchant.id == merchant_id).first()
-    if name is None:
+    """Return the name under which buyers and recipients know a merchant. Raises LookupError if it does not exist."""
+    return face_of(merchant_id).name
+
+
+def face_of(merchant_id: UUID) -> Face:
+    """Return a merchant as buyers see it. Raises LookupError if it does not exist."""
+    row = one("SELECT COALESCE(NULLIF(display_name, ''), name), contact FROM merchants WHERE id = %s", (merchant_id,))
+    if row is None:
         raise LookupError(f"merchant {merchant_id} does not exist")
-    return name
+    return Face(*row)
+
+
+def set_face(merchant_id: UUID, *, display_name: str | None = None, contact: str | None = None) -> None:
+    """Change what buyers read of a merchant; '' ends either, None leaves it.
+
+    contact: an e-mail address or a web address, which the caller has checked. Raises UnknownMerchantError, and
+    IdentityError for a name that no page can show.
+    """
+    if display_name:
+        _check_name(display_name)
+        if len(display_name) > DISPLAY_NAME_CHARS_MAX:
+            raise IdentityError(f"a name for buyers has at most {DISPLAY_NAME_CHARS_MAX} characters")
+    check_exists(merchant_id)
+    execute(
+        "UPDATE merchants SET display_name = COALESCE(%s, display_name), contact = COALESCE(%s, contact) WHERE id = %s",
+        (display_name, contact, merchant_id),
+    )
 
 
 def check_exists(merchant_id: UUID) -> None:

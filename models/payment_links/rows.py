@@ -37,7 +37,9 @@ class PaymentLinkRow(Table, table="payment_links l"):
     created_by: str
     created_at: datetime
     updated_at: datetime = BY_DATABASE
-    merchant_name: str = derived("(SELECT m.name FROM merchants m WHERE m.id = l.merchant_id)")
+    merchant_name: str = derived(
+        "(SELECT COALESCE(NULLIF(m.display_name, ''), m.name) FROM merchants m WHERE m.id = l.merchant_id)"
+    )
     # The methods that its merchant accepts, as [currency, network]; None: every method.
     accepted: list[list[str]] | None = derived(
         "(SELECT json_agg(json_build_array(a.currency, a.network)) FROM accepted_methods a"

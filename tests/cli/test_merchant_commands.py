@@ -3,6 +3,8 @@
 import base64
 from uuid import UUID, uuid4
 
+import pytest
+
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
@@ -10,6 +12,7 @@ from models.db import base
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, Account
 from models.merchants import notices
+from models.merchants import rows as merchants
 from models.merchants.emails import EmailRow
 from models.merchants.rows import find_key, open_secret
 from models.outcomes import disowned
@@ -180,6 +183,31 @@ def test_the_owner_gets_notices_of_keys_co_signing_and_allowlists(sluice_db: Com
     ]
     refused = sluice_db("merchant", "set", shop, "--owner-email", "a@b@c")
     assert (refused.code, "this is no e-mail address" in refused.err) == (2, True)
+
+
+def test_buyers_read_the_name_and_contact_that_an_operator_sets(sluice_db: CommandLine) -> None:
+    shop = UUID(sluice_db("merchant", "create", "Shop GmbH", "--json").json["merchant_id"])
+    base.connect(sluice_db.env["DATABASE_URL"])
+    assert merchants.face_of(shop) == ("Shop GmbH", "")
+
+    sluice_db("merchant", "set", str(shop), "--display-name", "Corner Shop", "--contact", "help@shop.example")
+    assert merchants.face_of(shop) == ("Corner Shop", "help@shop.example")
+    assert merchants.face_of(shop).contact_link == "mailto:help@shop.example"
+    sluice_db("merchant", "set", str(shop), "--contact", "https://shop.example/help@desk")
+    assert merchants.face_of(shop).contact_link == "https://shop.example/help@desk"
+    for words in (
+        ("--contact", "http://shop.example"), ("--contact", "javascript:alert(1)"), ("--contact", "a@b@c"),
+        ("--contact", "https://"), ("--display-name", "x" * 65), ("--display-name", "Shop\u202e"),
+        ("--display-name", " "),
+    ):  # fmt: skip
+        assert sluice_db("merchant", "set", str(shop), *words).code in {1, 2}, words
+    assert sluice_db("merchant", "set", str(uuid4()), "--display-name", "x").code == 1
+    assert merchants.face_of(shop) == ("Corner Shop", "https://shop.example/help@desk")
+
+    sluice_db("merchant", "set", str(shop), "--display-name", "none", "--contact", "none")
+    assert merchants.face_of(shop) == ("Shop GmbH", "")
+    with pytest.raises(LookupError):
+        merchants.face_of(uuid4())
 
 
 def test_mistakes_are_answered_in_a_line(sluice_db: CommandLine) -> None:

@@ -34,6 +34,10 @@ CREATE TABLE merchants (
     -- A merchant's own platform fee; NULL: as the gateway's settings say.
     own_fee_ppm integer CHECK (own_fee_ppm BETWEEN 0 AND 1000000),
     own_fee_fixed_usd_cents integer CHECK (own_fee_fixed_usd_cents >= 0),
+    -- What buyers read: a name, '' for the merchant's own, and where they reach the shop, '' for nowhere: an e-mail address
+    -- or a web address.
+    display_name text NOT NULL DEFAULT '' CHECK (char_length(display_name) <= 64),
+    contact text NOT NULL DEFAULT '' CHECK (char_length(contact) <= 254),
     CONSTRAINT merchants_accuracy_in_force
         CHECK (NOT accuracy_enabled OR (accuracy_ppm IS NOT NULL AND accuracy_ppm >= 10000))
 );

@@ -15,6 +15,7 @@ from core.errors import PayNotFound
 from core.settings.settings import Settings
 from core.texts.qr import qr_data_uri
 from models.db import base
+from models.merchants import rows as merchants
 from tests.api.conftest import Client
 from tests.api.rows import ADDRESS, CREATED, UNIT, add_deposit, add_invoice, add_merchant, add_sighting
 
@@ -487,6 +488,16 @@ def test_the_shop_and_the_rate_are_named(client: Client) -> None:
     assert '<bdi id="shop">Shop</bdi>' in text
     assert '<dd id="rate">1 USDT = 1.00400 USD</dd>' in text
     assert '<span id="price">125.50 USD</span>' in text
+
+
+def test_a_buyer_in_trouble_is_led_to_the_shop(client: Client) -> None:
+    merchant_id = add_merchant()
+    merchants.set_face(merchant_id, display_name="Corner <Shop>", contact="help@shop.example")
+    for columns, is_shown in (({"status": "expired", "is_final": True}, True), (OPEN, False)):
+        text = client.simulate_get(f"/pay/{add_invoice(merchant_id, **columns)}").text
+        assert '<bdi id="shop">Corner &lt;Shop&gt;</bdi>' in text
+        assert ('<a href="mailto:help@shop.example"' in text) is is_shown
+    assert 'id="contact"' not in page(client, status="expired", is_final=True)
 
 
 def test_a_wallet_link_asks_for_what_remains_and_a_tokens_link_is_no_code(client: Client) -> None:
