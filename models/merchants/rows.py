@@ -63,7 +63,7 @@ class Merchant(Table, table="merchants m", joins="JOIN owners o ON o.id = m.owne
     # None: as the settings say.
     own_fee_ppm: int | None
     own_fee_fixed_usd_cents: int | None
-    # What buyers read; '' for the name above, and for no contact.
+    # Shown to buyers; "" for the name above, and for no contact.
     display_name: str
     contact: str
     owner_name: str = derived("o.name")
@@ -168,7 +168,7 @@ def face_of(merchant_id: UUID) -> Face:
 
 
 def set_face(merchant_id: UUID, *, display_name: str | None = None, contact: str | None = None) -> None:
-    """Change what buyers read of a merchant; '' ends either, None leaves it.
+    """Change the name and contact that buyers read; '' ends either, None leaves it.
 
     contact: an e-mail address or a web address, which the caller has checked. Raises UnknownMerchantError, and
     IdentityError for a name that no page can show.
