@@ -1,4 +1,4 @@
-"""Provides the queue that reaches the actors."""
+"""Provides the queue that reaches the actors, and a gateway that spends."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import redis
 
 from actors.queue.broker import SluiceBroker
 from tests.actors.queue.workers import create_effects, make_broker
+from tests.actors.signer.world import SpendWorld
 
 
 @pytest.fixture
@@ -28,3 +29,10 @@ def server(redis_url: str) -> Iterator[redis.Redis]:
 def effects_table(database: str) -> None:
     del database
     create_effects()
+
+
+@pytest.fixture
+def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
+    made = SpendWorld(database, monkeypatch)
+    yield made
+    made.close()

@@ -42,13 +42,6 @@ from tests.models.wallets.builders import set_blocked, wallet
 
 
 @pytest.fixture
-def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
-    made = SpendWorld(database, monkeypatch)
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def _gateway(database: str) -> Iterator[None]:
     context.configure(make_settings(database_url=database))
     yield

@@ -1,4 +1,4 @@
-"""Provides a gateway that refunds."""
+"""Provides gateways that refund."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ from collections.abc import Iterator
 import pytest
 
 from tests.actors.asking import configure
+from tests.actors.signer.world import SpendWorld
 from tests.models.builders import assert_sound
 from tests.models.refunds.builders import fees
+
+
+@pytest.fixture
+def world(world: SpendWorld) -> SpendWorld:
+    """Mine the first block, which deposits come in."""
+    world.mine()
+    return world
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from chains.spending import Fate, FateKind
@@ -24,14 +22,6 @@ from tests.models.ledger.figures import balances_of, owes
 from tests.models.refunds.builders import FEE, refund
 
 FUNDS = 100 * USDT
-
-
-@pytest.fixture
-def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
-    made = SpendWorld(database, monkeypatch)
-    made.mine()
-    yield made
-    made.close()
 
 
 def order(world: SpendWorld, kind: str) -> PayoutRow:

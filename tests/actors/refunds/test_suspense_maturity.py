@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
@@ -26,14 +25,6 @@ from tests.models.refunds.builders import send_back
 from tests.models.wallets.builders import set_blocked, wallet
 
 KINDS = ["resolve", "stray", "wallet_refund"]
-
-
-@pytest.fixture
-def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
-    made = SpendWorld(database, monkeypatch)
-    made.mine()
-    yield made
-    made.close()
 
 
 def deposit(world: SpendWorld, to: InvoiceRow | WalletRow, *, stray: str | None = None) -> None:

@@ -1,8 +1,8 @@
-"""Provides a gateway that spends."""
+"""Provides other ways to claim for the gateway that spends."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -12,13 +12,6 @@ from chains import registry
 from core.catalogue import families
 from tests.actors.signer.world import SpendWorld
 from tests.peers.paper_spender import Claim, PaperSpender
-
-
-@pytest.fixture
-def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
-    made = SpendWorld(database, monkeypatch)
-    yield made
-    made.close()
 
 
 @pytest.fixture
