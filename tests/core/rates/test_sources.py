@@ -146,18 +146,20 @@ def test_ecb_rates_are_converted_from_euros() -> None:
 # --- answers that count in part
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["0", "-1", "1e400", "1e99", "1e-30", '"NaN"', '"Infinity"', '"1_000"', '"\uff11"', '"0x1"', '"1,5"', '" 1"', '""',
-     "null", "true", "[]", "{}", '"' + "9" * 400 + '"', "0." + "0" * 40 + "1", '"1\\u0030"', '"\\u0000"'],
+ABSURD = (
+    "0", "-1", "1e400", "1e99", "1e-30", '"NaN"', '"Infinity"', '"1_000"', '"\uff11"', '"0x1"', '"1,5"', '" 1"', '""',
+    "null", "true", "[]", "{}", '"' + "9" * 400 + '"', "0." + "0" * 40 + "1", '"1\\u0030"', '"\\u0000"',
 )  # fmt: skip
+
+
 @pytest.mark.parametrize("name", [name for name in SOURCES if name != "ecb"])
-def test_an_absurd_price_is_left_out_and_the_others_count(name: str, text: str) -> None:
+def test_an_absurd_price_is_left_out_and_the_others_count(name: str) -> None:
     victim = min(load_sources()[name].currencies)
     market = RateMarket()
-    market.lies = {name: {victim: text}}
-    quotes = read(name, market.body(name), datetime.now(UTC))
-    assert quotes.keys() == load_sources()[name].currencies - {victim}
+    for text in ABSURD:
+        market.lies = {name: {victim: text}}
+        quotes = read(name, market.body(name), datetime.now(UTC))
+        assert quotes.keys() == load_sources()[name].currencies - {victim}, text
 
 
 @pytest.mark.parametrize("rate", ["0", "-1", "NaN", "1e400", "", "9" * 30, "\uff11"])
