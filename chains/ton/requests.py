@@ -20,6 +20,7 @@ MESSAGES_MAX: Final = 255
 SIGNATURE_BYTES: Final = 64
 
 _SIGNED: Final = 0x7369676E
+_SIGNED_INTERNAL: Final = 0x73696E74
 _SEND: Final = 0x0EC3C86D
 _WORD: Final = 32
 _MODE_BITS: Final = 8
@@ -56,10 +57,12 @@ class Request:
 class SignedRequest:
     """A request as a wallet took it. The signature proves all of it.
 
-    changes_wallet: whether it also adds or removes keys' rights, which none of our requests does.
+    is_internal: whether another contract has to bring it. changes_wallet: whether it also adds or removes rights of
+    keys and contracts. Our own requests are neither; those of a thief may be.
     """
 
     request: Request
+    is_internal: bool
     changes_wallet: bool
     signed_hash: bytes
     signature: bytes
@@ -85,7 +88,7 @@ def signed(cell: Cell, signature: bytes) -> Cell:
 
 
 def read(body: Cell) -> SignedRequest:
-    """Return the request in a message's body. Raises CellError if no wallet takes it from outside."""
+    """Return the request in a message's body. Raises CellError if no wallet takes it."""
     parts = Slice(body)
     if parts.bits < _SIGNATURE_BITS or body.is_exotic:
         raise CellError("a request without a signature")
@@ -95,15 +98,13 @@ def read(body: Cell) -> SignedRequest:
     while parts.refs:
         cell.ref(parts.ref())
     signed_cell = cell.end()
-    parsed, changes_wallet = _request(signed_cell)
-    return SignedRequest(
-        request=parsed, changes_wallet=changes_wallet, signed_hash=signed_cell.hash, signature=signature
-    )
+    return _request(signed_cell, signature)
 
 
-def _request(cell: Cell) -> tuple[Request, bool]:
+def _request(cell: Cell, signature: bytes) -> SignedRequest:
     parts = Slice(cell)
-    if parts.uint(_WORD) != _SIGNED:
+    operation = parts.uint(_WORD)
+    if operation not in {_SIGNED, _SIGNED_INTERNAL}:
         raise CellError("a body that is no request")
     wallet_id, valid_until, seqno = parts.uint(_WORD), parts.uint(_WORD), parts.uint(_WORD)
     actions = parts.optional()
@@ -116,7 +117,13 @@ def _request(cell: Cell) -> tuple[Request, bool]:
         seqno=seqno,
         actions=() if actions is None else _actions(actions),
     )
-    return parsed, changes_wallet
+    return SignedRequest(
+        request=parsed,
+        is_internal=operation == _SIGNED_INTERNAL,
+        changes_wallet=changes_wallet,
+        signed_hash=cell.hash,
+        signature=signature,
+    )
 
 
 def _list(actions: Sequence[Action]) -> Cell:

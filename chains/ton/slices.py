@@ -87,8 +87,13 @@ class Builder:
     def text(self, data: bytes) -> Self:
         """Add bytes, of which those that do not fit go on in a reference, and so on."""
         room = self.free_bits // _BYTE
+        rest = None
+        # From the end on: a text may be as long as a tree is deep, which no recursion is.
+        for at in reversed(range(room, len(data), _TEXT_BYTES)):
+            part = Builder().raw(data[at : at + _TEXT_BYTES])
+            rest = (part if rest is None else part.ref(rest)).end()
         self.raw(data[:room])
-        return self.ref(Builder().text(data[room:]).end()) if data[room:] else self
+        return self if rest is None else self.ref(rest)
 
     def end(self) -> Cell:
         """Return the cell."""

@@ -352,6 +352,12 @@ def test_a_text_goes_on_in_references(text: bytes, before: int) -> None:
     assert text_of(read) == text
 
 
+def test_a_text_as_long_as_a_tree_is_deep_is_written_and_read() -> None:
+    text = bytes(range(256)) * 507
+    cell = Builder().text(text).end()
+    assert (cell.depth, text_of(Slice(cell))) == (1021, text)
+
+
 def test_a_text_of_another_form_is_refused() -> None:
     for cell in (Builder().uint(0, 7).end(), Builder().ref(EMPTY).ref(EMPTY).end()):
         with pytest.raises(CellError, match="text"):

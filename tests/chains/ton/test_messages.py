@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from chains.ton import boc, messages, requests
 from chains.ton.cells import Cell, CellError
+from chains.ton.credits import coin_credit
 from chains.ton.messages import Message
 from chains.ton.requests import Action, Request
 from chains.ton.slices import Builder, Slice
@@ -153,6 +154,13 @@ def test_a_request_that_changes_the_wallet_shows_it() -> None:
     assert (read.changes_wallet, read.request.actions, read.is_signed_by(PUBLIC)) == (True, (), True)
 
 
+def test_a_request_that_another_contract_brings_is_signed_all_the_same() -> None:
+    # A thief of our key may let another wallet pay for it.
+    read = requests.read(altered(operation=0x73696E74))
+    assert (read.is_internal, read.is_signed_by(PUBLIC), len(read.request.actions)) == (True, True, 1)
+    assert not requests.read(altered()).is_internal
+
+
 def altered(**changes: int) -> Cell:
     """Return the cell of a request with one action, some of whose numbers are others."""
     fields = {"operation": 0x7369676E, "action": 0x0EC3C86D, "after": 0, "bits": 0, "refs": 0, "in_list": 0} | changes
@@ -171,7 +179,7 @@ def altered(**changes: int) -> Cell:
         Builder().end(),
         Builder().uint(0, 511).end(),
         sign(Builder().end()),
-        altered(operation=0x73696E74),  # for an extension's request
+        altered(operation=0x6578746E),  # an extension's, which no key signs
         altered(action=0xAD4DE08E),  # sets another code
         altered(action=0x36E6B809),  # keeps coin back
         altered(bits=1),
@@ -360,6 +368,23 @@ def test_a_request_of_another_key_is_refused(ledger: Ledger) -> None:
     body = requests.signed(made, thief.key.sign(made.hash))
     with pytest.raises(RefusedError):
         ledger.send(messages.external(wallet.address, body, wallet.state))
+
+
+def test_a_request_that_another_contract_brings_is_taken_too(ledger: Ledger) -> None:
+    wallet = Wallet("hot")
+    ledger.pay(FAUCET, wallet.address, 5 * TON)
+    wallet.transfer(ledger, coin(A, 1))
+    made = requests.request(MAIN, seqno=1, valid_until=ledger.now + 9, messages=[coin(B, 2).message()]).cell()
+    parts = Slice(made)
+    parts.uint(32)
+    cell = Builder().uint(0x73696E74, 32).cells(parts.rest()).end()
+    ran = ledger.pay(FAUCET, wallet.address, TON, body=requests.signed(cell, wallet.key.sign(cell.hash)))
+
+    assert [(transaction.address, transaction.incoming.units) for transaction in ran] == [(wallet.address, TON), (B, 2)]
+    read = requests.read(ran[0].incoming.body)
+    assert (read.is_internal, read.is_signed_by(wallet.public), read.request.seqno) == (True, True, 1)
+    # The same transaction also brought coin.
+    assert coin_credit(ran[0], []) is not None
 
 
 def test_fifty_outputs_leave_in_their_order(ledger: Ledger) -> None:
