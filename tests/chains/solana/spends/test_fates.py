@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from chains.base import ContradictionError, ProviderError
+from chains.solana import programs
 from chains.solana.spends import history
 from chains.spending import Attempt, Counter, Draft, FateKind, Window
 from tests.chains.solana.spends.world import (
@@ -238,16 +239,19 @@ def broken(**changes: Any) -> Any:
         broken(loadedAddresses={"writable": [THEIRS], "readonly": []}),
         broken(preTokenBalances=[{"accountIndex": 99, "mint": "", "uiTokenAmount": {"amount": "5"}}]),
         broken(preTokenBalances=[{"accountIndex": 0, "mint": "", "uiTokenAmount": {"amount": "5"}} for _ in range(2)]),
-        broken(
-            postTokenBalances=[
-                {
-                    "accountIndex": 0,
-                    "mint": str(USDT_PAIR.contract),
-                    "owner": THEIRS,
-                    "programId": "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA",
-                    "uiTokenAmount": {"amount": "-5"},
-                }
-            ]
+        *(
+            broken(
+                postTokenBalances=[
+                    {
+                        "accountIndex": 0,
+                        "mint": str(USDT_PAIR.contract),
+                        "owner": THEIRS,
+                        "programId": programs.TOKEN,
+                        "uiTokenAmount": {"amount": amount},
+                    }
+                ]
+            )
+            for amount in ("-5", "x", "")
         ),
         lambda truth, _params: truth | {"meta": None},
     ],

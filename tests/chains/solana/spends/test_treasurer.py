@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
+from solders.pubkey import Pubkey
 
 from chains.base import ContradictionError
 from chains.solana import programs, transactions
 from chains.spending import InsufficientCoinError, Offer, SpendRefusedError, Sweep, Wait
+from core.catalogue.catalogue import Pair
+from devstack.solana.programs import holding_bytes
 from tests.chains.solana.spends.world import (
     CAP,
     HOLDING,
@@ -20,7 +25,7 @@ from tests.chains.solana.spends.world import (
     lying,
     moved,
 )
-from tests.peers.solana.chain import SOL, holding
+from tests.peers.solana.chain import SOL, USDT, holding
 
 
 @pytest.mark.xfail(raises=ContradictionError, reason="a fee below nothing has no row yet")
@@ -130,6 +135,31 @@ def test_a_balance_missing_on_the_chain_is_not_swept(chain: World) -> None:
 
     for units, pair in ((10, USDT_PAIR), (SOL + 1, None), (-1, None), (0, USDT_PAIR)):
         assert chain.treasurer.step(lying(units, pair), HOT_KEY, cap_units=CAP) == Wait(reason="short")
+
+
+@pytest.mark.parametrize("pair", [USDT_PAIR, None], ids=["USDT", "SOL"])
+def test_an_address_without_an_account_holds_nothing(chain: World, pair: Pair | None) -> None:
+    assert chain.treasurer.step(lying(1, pair), HOT_KEY, cap_units=CAP) == Wait(reason="short")
+
+
+@pytest.mark.parametrize(
+    ("owner", "mint", "program", "size"),
+    [
+        (HOT_KEY.address, USDT, programs.TOKEN, 165),
+        (OURS.address, OURS.address, programs.TOKEN, 165),
+        (OURS.address, USDT, programs.TOKEN_2022, 165),
+        (OURS.address, USDT, programs.TOKEN, 72),
+    ],
+)
+def test_an_account_that_is_not_the_owners_token_account_holds_nothing(
+    chain: World, owner: str, mint: str, program: str, size: int
+) -> None:
+    data = holding_bytes(Pubkey.from_string(mint), Pubkey.from_string(owner), 9)[:size]
+    text = base64.b64encode(data).decode()
+    chain.solana.act("account", address=holding(OURS.address), lamports=HOLDING, owner=program, data=text)
+    chain.solana.mine(2)
+
+    assert chain.treasurer.step(lying(9, USDT_PAIR), HOT_KEY, cap_units=CAP) == Wait(reason="short")
 
 
 def test_no_sol_leaves_that_would_leave_dust(chain: World) -> None:
