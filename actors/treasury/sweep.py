@@ -58,6 +58,10 @@ STARTED_PER_STEP: Final = 20
 COLLECTED_PER_STEP: Final = 20
 # Divisors of the excess, tried in turn: one transaction moves no more than the sum of its largest coins.
 COOLED_PARTS: Final = (1, 2, 4, 8)
+# The last reason for which a sweep was refused, by network, address and coin, so that this process reports it once: an
+# issuer may freeze many addresses for ever. The oldest are forgotten first.
+REPORTED_MAX: Final = 10_000
+_reported: Final[dict[tuple[str, str, str], str]] = {}
 
 
 @network_tick("treasury", queue="signer")
@@ -156,15 +160,18 @@ class _Keeper:
             treasurer = registry.treasurer(self._network, self._ctx.settings)
             return self._take_step(unswept, treasurer.step(lying, self._hot, cap_units=self._cap_units))
         except (SpendRefusedError, LoneRefusalError, InsufficientCoinError, DisagreementError) as error:
-            log.warning(
-                "sweep.refused",
-                network=self._network.code,
-                address=unswept.address,
-                currency=unswept.currency,
-                reason=str(error),
-            )
+            self._report(unswept, str(error))
             self._trace(lying.pair, error)
         return 0
+
+    def _report(self, unswept: Unswept, reason: str) -> None:
+        """Log the reason for which a sweep was refused, unless it was logged for this coin at this address last."""
+        network, address, currency = key = (self._network.code, unswept.address, unswept.currency)
+        if _reported.pop(key, None) != reason:
+            log.warning("sweep.refused", network=network, address=address, currency=currency, reason=reason)
+        _reported[key] = reason
+        if len(_reported) > REPORTED_MAX:
+            del _reported[next(iter(_reported))]
 
     def _trace(self, pair: Pair | None, error: Exception) -> None:
         """Freeze a token that refuses the hot wallet, and leave it out of the rest of this step."""

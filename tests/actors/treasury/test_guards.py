@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from actors import context
 from actors.signer import funding, sign
-from actors.treasury import comparison
+from actors.treasury import comparison, sweep
 from chains.base import ProviderError
 from chains.spending import FeeTooHighError, InsufficientCoinError, LoneRefusalError, SpendRefusedError
 from core.catalogue.families import traits_of
@@ -94,6 +94,30 @@ def test_an_address_whose_sweep_is_refused_delays_no_other(
     assert len(world.spends()) == 1
     world.keep()
     assert {sender for (sender,) in world.spends("sender")} == both
+
+
+def test_a_refusal_is_reported_once_for_each_address_and_reason(
+    world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "REPORTED_MAX", 2)
+    monkeypatch.setattr(sweep, "_reported", {})
+    mine = world.paid_invoice(ETHER, currency="ETH").address.lower()
+    logged = []
+    for reason in ("frozen", "frozen", "paused", "frozen", "frozen"):
+        with monkeypatch.context() as patch, capture_logs() as logs:
+            refusing(patch, SpendRefusedError(reason), purpose="sweep")
+            world.keep()
+        logged.append([line["reason"] for line in logs if line["event"] == "sweep.refused"])
+
+    assert logged == [["frozen"], [], ["paused"], ["frozen"], []]
+    for other in "ab":
+        sweep._reported["ethereum", other, "ETH"] = reason
+    with capture_logs() as logs:
+        refusing(monkeypatch, SpendRefusedError("frozen"), purpose="sweep")
+        world.keep()
+    assert [line["address"] for line in logs if line["event"] == "sweep.refused"] == []
+    assert ("ethereum", mine, "ETH") in sweep._reported
+    assert len(sweep._reported) == 2
 
 
 @pytest.mark.parametrize("error", [FeeTooHighError, ProviderError, InsufficientCoinError])
