@@ -107,6 +107,12 @@ def check_units(units: int) -> int:
     return units
 
 
+def check_signed(units: int) -> int:
+    """Return an amount that may be negative. Raises ContradictionError if it is above the supply of any coin."""
+    check_units(abs(units))
+    return units
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """A block's header. The time is in UTC. Raises ContradictionError if the height or the time is impossible."""
@@ -178,8 +184,8 @@ class BlockScan:
     transfers: tuple[Transfer, ...]
     # Only where the claim is coins; in the order of the block.
     spent: tuple[SpentCoin, ...] = ()
-    # (sender, txid) of every transaction that was read in the block. Any of them may have left one of our addresses: a
-    # thief of our keys leaves no row.
+    # (sender, txid) of every transaction that was read in the block, once for each signer if several sign it. Any of
+    # them may have left one of our addresses: a thief of our keys leaves no row.
     sent: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
     # The mark of the provider that returned the block; '' if unknown.
     read_by: str = field(default="", compare=False)

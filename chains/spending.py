@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Literal
 
-from chains.base import ProviderError, check_count, check_units
+from chains.base import ProviderError, check_count, check_signed, check_units
 from core.catalogue.catalogue import Pair
 
 
@@ -72,6 +72,8 @@ class Intent:
     # The coin, with its contract. None moves the network's gas coin, offered for payments or not.
     pair: Pair | None
     outputs: tuple[Output, ...]
+    # The wallet that signs too and pays the fee instead of `wallet`; None if that one pays.
+    payer: KeyRef | None = None
 
     @property
     def units(self) -> int:
@@ -130,6 +132,8 @@ class Offer:
 
     # The highest cost, in base units of the gas coin.
     ceiling_units: int
+    # The most gas coin that it brings to its payer beyond its fee, from an account that it closes.
+    gain_units: int = 0
     # The family's own figures, from which the attempt can be signed again.
     terms: Mapping[str, int]
 
@@ -185,6 +189,8 @@ class Lying:
     block_hash: str
     # None before the first scan.
     scanned: Scanned | None = None
+    # Where the hot wallet pays for sweeps: the gas coin that its spends in no block will take, in base units.
+    hot_promised_units: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,9 +257,12 @@ class Departure:
     is_transfer: bool
     raw: bytes
     offer: Offer
+    # Negative only if another wallet than the sender pays, and an account that is closed brings it more than the fee.
     fee_units: int
     height: int
     block_hash: str
+    # Who signed too and paid the fee, if that was not the sender.
+    payer: str = ""
     # The positions of outputs that had no effect.
     failed: frozenset[int] = frozenset()
     # Its claim, by the family's kind: its number, the coins that it spends, ours or not, or its window.
@@ -265,7 +274,7 @@ class Departure:
 
     def __post_init__(self) -> None:
         """Refuse numbers that no row can hold."""
-        check_units(self.fee_units)
+        (check_signed if self.payer else check_units)(self.fee_units)
         check_count(self.height)
 
 
@@ -348,7 +357,8 @@ class Fate:
     block_hash: str = ""
     # Only for INCLUDED: one for each output of the intent, in its order.
     outputs: tuple[OutputFate, ...] = ()
-    # The whole fee that the chain took, in base units of the gas coin.
+    # The whole fee that the chain took from its payer, in base units of the gas coin; negative if closing an account
+    # brought the payer more than the fee.
     fee_units: int = 0
     # Of the wallet and of other addresses that the spend names; our rows keep those of our own addresses.
     movements: tuple[Movement, ...] = ()
@@ -358,7 +368,7 @@ class Fate:
     def __post_init__(self) -> None:
         """Refuse numbers that no row can hold."""
         check_count(self.height)
-        check_units(self.fee_units)
+        check_signed(self.fee_units)
 
     @property
     def is_success(self) -> bool:

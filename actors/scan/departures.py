@@ -151,11 +151,15 @@ def take_back_seen(network: Network, txids: Collection[str], block: Block) -> in
 
 
 def _takers(network: Network, scan: BlockScan) -> dict[str, str]:
-    """Return the sender of each transaction that took from us, '' if the chain names none."""
+    """Return the sender of each transaction that took from us, '' if the chain names none.
+
+    If several of our keys signed one, the deposit address is its sender, and the hot wallet only pays its fee.
+    """
     if traits_of(network).spends_coins:
         return {coin.by_txid: "" for coin in scan.spent}
     ours = unexplained.own(network.code, network.family, {sender for sender, _ in scan.sent})
-    return {txid: sender for sender, txid in scan.sent if sender in ours}
+    signers = [(sender, txid) for sender, txid in scan.sent if sender in ours]
+    return {txid: sender for sender, txid in sorted(signers, key=lambda signer: ours[signer[0]] is not None)}
 
 
 def concerns(reading: Reading) -> bool:
@@ -195,6 +199,7 @@ def noted(ctx: Context, network: Network, departure: Departure, key_ordinal: int
         terms=dict(departure.offer.terms),
         is_success=any(part.has_effect for part in parts),
         chain_fee_units=departure.fee_units,
+        payer=departure.payer,
         block_height=departure.height,
         block_hash=departure.block_hash,
         outputs=[part.to_json() for part in parts],

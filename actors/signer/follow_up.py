@@ -112,7 +112,7 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
         return True
     spender, attempts = spender_of(ctx, network), spends.attempts_of(spend.id)
     try:
-        fate = _sound(network, spender.fate(case_of(network, spend, attempts)))
+        fate = _sound(network, spend, spender.fate(case_of(network, spend, attempts)))
         reached("watch.told")
         match fate.kind:
             case FateKind.INCLUDED:
@@ -134,11 +134,14 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
     return True
 
 
-def _sound(network: Network, fate: Fate) -> Fate:
+def _sound(network: Network, spend: SpendRow, fate: Fate) -> Fate:
     """Return the fate if it is possible on this kind of chain. Raises ProviderError otherwise."""
     if traits_of(network).always_has_effect and any(each.effect != "exact" for each in fate.outputs):
         # No included transaction ever fails and frees the coins that it spent.
         raise ProviderError("a transaction of coins is said to have had no effect, or another")
+    if fate.fee_units < 0 and not spend.payer:
+        # Only the hot wallet, as the payer of a sweep, gets more than its fee out of an account that is closed.
+        raise ProviderError(f"a fee of {fate.fee_units} units is reported")
     return fate
 
 
@@ -343,7 +346,7 @@ def _unfunded(ctx: Context, network: Network, spend: SpendRow, offer: Offer, mis
         "spend.stuck_without_gas",
         spend=str(spend.id), network=network.code, sender=spend.sender, missing_units=missing_units,
     )  # fmt: skip
-    if not traits_of(network).funds_addresses:
+    if spend.payer or not traits_of(network).funds_addresses:
         # No single address pays for it: the spend waits until coins are free.
         return
     if freezes.is_network_frozen(network.code) or spend_reads.is_awaiting_gas(network.code, spend.sender):

@@ -48,7 +48,8 @@ def intent_of(spend: SpendRow) -> Intent:
     outputs = tuple(
         Output(recipient=output.recipient, units=output.token_units, memo=output.memo) for output in spend.outputs
     )
-    return Intent(wallet=wallet_of(spend), pair=pair, outputs=outputs)
+    payer = KeyRef(address=spend.payer, ordinal=None) if spend.payer else None
+    return Intent(wallet=wallet_of(spend), pair=pair, outputs=outputs, payer=payer)
 
 
 def wallet_of(spend: SpendRow) -> KeyRef:
@@ -112,7 +113,7 @@ def draft_of(
 
     claim: the coins, if its family spends coins.
     """
-    offer = Offer(ceiling_units=attempt.ceiling_units, terms=attempt.terms)
+    offer = Offer(ceiling_units=attempt.ceiling_units, gain_units=attempt.gain_units, terms=attempt.terms)
     return Draft(intent=intent, claim=claim or _claim_of(network, spend, attempt, ()), offer=offer)
 
 
@@ -125,6 +126,6 @@ def as_meant(network: Network, spend: SpendRow, fate: Fate, attempts: Iterable[A
     """Return the fate as one without effect if the included attempt was void, even if that one succeeded."""
     if all(attempt.txid != fate.txid for attempt in attempts if attempt.is_void):
         return fate
-    paid = Movement(address=spend.sender, currency=network.gas_currency, units=-fate.fee_units)
+    paid = Movement(address=spend.fee_payer, currency=network.gas_currency, units=-fate.fee_units)
     outputs = tuple(OutputFate(effect="none", problem=VOIDED) for _ in fate.outputs)
     return replace(fate, outputs=outputs, movements=(paid,))

@@ -271,8 +271,10 @@ def _lock_wallet(network: Network, draft: Draft, slot: int | None) -> int | None
     """Lock a wallet against other signing until the transaction ends; return the slot of the new spend."""
     sender = draft.intent.wallet.address
     if not isinstance(draft.claim, Counter):
-        # For an account without slots this only takes the lock.
-        spends.raise_slot(network.code, sender, 0)
+        # For accounts without slots this only takes the locks, in one order: others promise from the payer's balance.
+        payer = draft.intent.payer
+        for wallet in sorted({sender} if payer is None else {sender, payer.address}):
+            spends.raise_slot(network.code, wallet, 0)
         return None
     if slot is None:
         return spends.take_slot(network.code, sender, at_least=draft.claim.at_least)
@@ -291,6 +293,7 @@ def _row(
         network=network.code,
         purpose=purpose,
         sender=intent.wallet.address,
+        payer="" if intent.payer is None else intent.payer.address,
         key_ordinal=intent.wallet.ordinal,
         currency=network.gas_currency if pair is None else pair.currency,
         contract=None if pair is None else pair.contract,
@@ -339,6 +342,7 @@ def new_attempt(
         mark=attempt.mark,
         raw=attempt.raw,
         ceiling_units=draft.offer.ceiling_units,
+        gain_units=draft.offer.gain_units,
         terms=dict(draft.offer.terms),
         expires_at=None if window is None else window.ends_at,
         expires_height=None if window is None else window.last_height,

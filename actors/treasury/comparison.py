@@ -9,6 +9,7 @@ The books have to be those of the balances' block; if no node reports old balanc
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 from uuid import UUID
@@ -27,7 +28,7 @@ from core.catalogue.families import traits_of
 from core.money import format_coin, rescale_down
 from models.deposits import probes
 from models.spends import rows as spends
-from models.spends.rows import SpendRow
+from models.spends.rows import AttemptRow, SpendRow
 from models.treasury import addresses, reconciliation, sweeps
 from models.treasury.reconciliation import Books, Finding, Flow
 from models.treasury.rows import Place
@@ -179,7 +180,7 @@ class _Check:
         fate = self._spender.fate(case_of(self._network, spend, attempts))
         fate = as_meant(self._network, spend, fate, attempts)
         if fate.kind is FateKind.WAITING:
-            self._note_waiting(spend, max((each.ceiling_units for each in attempts), default=0))
+            self._note_waiting(spend, attempts)
         if fate.kind is FateKind.WAITING or fate.height > self._books.cursor.height:
             self._waiting_ids.append(spend.id)
         if fate.kind is not FateKind.INCLUDED or fate.height > self._books.cursor.height:
@@ -193,7 +194,7 @@ class _Check:
     def _decimals(self, spend: SpendRow, currency: str) -> int:
         return spend.decimals if currency == spend.currency else self._coins[currency].decimals
 
-    def _note_waiting(self, spend: SpendRow, fee_units: int) -> None:
+    def _note_waiting(self, spend: SpendRow, attempts: Sequence[AttemptRow]) -> None:
         """Note what a waiting spend may have moved already.
 
         The node that reports balances may be ahead of the nodes that report spends.
@@ -203,9 +204,13 @@ class _Check:
         units = 0 if coin is None else rescale_down(spend.token_units, spend.decimals, coin.scale)
         if spend.sender == self._books.hot:
             self._may_have_left[spend.currency] += units
-            self._may_have_left[gas.currency] += gas.to_ledger(fee_units)
         else:
             self._may_have_come[spend.currency] += units
+        if spend.fee_payer == self._books.hot:
+            fee_units = max((each.ceiling_units for each in attempts), default=0)
+            gain_units = max((each.gain_units for each in attempts), default=0)
+            self._may_have_left[gas.currency] += gas.to_ledger(fee_units)
+            self._may_have_come[gas.currency] += gas.to_ledger(gain_units)
 
     def _hot(self, coin: Coin, chain_units: int, moved_units: int) -> Finding | None:
         """Compare a coin of the hot wallet; None while waiting spends may explain the difference."""

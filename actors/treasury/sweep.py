@@ -44,6 +44,7 @@ from core.rates.worth import excess_units
 from models.deposits import cursors, probes
 from models.deposits.cursors import Cursor
 from models.payouts import freezes
+from models.spends import reads as spend_reads
 from models.spends import signing_stops
 from models.treasury import addresses, sweeps
 from models.treasury import plan as treasury_plan
@@ -205,7 +206,15 @@ class _Keeper:
             height=self._cursor.height,
             block_hash=self._cursor.hash,
             scanned=sign.scanned_at(self._cursor),
+            hot_promised_units=self._promised_units(),
         )
+
+    def _promised_units(self) -> int:
+        """Return the gas coin that the hot wallet's spends will take, where it pays for sweeps."""
+        if not self._traits.has_cosigned_sweeps:
+            return 0
+        promised = spend_reads.promised(self._network.code, self._hot.address, None)
+        return promised.native_units + promised.gas_units
 
     def _explained_units(self, unswept: Unswept) -> int:
         """Return the gas coin that an address holds by our rows, in base units."""

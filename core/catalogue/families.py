@@ -51,6 +51,8 @@ class Traits:
     gather_max_s: int = 0
     # Where the claim is a window: a transaction signed now can be included this long after the newest block.
     window_s: int = 0
+    # Whether the hot wallet signs sweeps too and pays for them, so that deposit addresses need no gas coin.
+    has_cosigned_sweeps: bool = False
     # The number of block times after which the signer raises the offer of a spend that is in no block.
     patience_blocks: int = 6
     # Whether transaction ids are hexadecimal; these are stored in lower case. Elsewhere capitals matter.
@@ -89,7 +91,7 @@ class Traits:
     @property
     def funds_addresses(self) -> bool:
         """Return True if an address pays its own fees, so that the hot wallet can send it the gas coin it lacks."""
-        return self.claim != "coins"
+        return self.claim != "coins" and not self.has_cosigned_sweeps
 
     @property
     def has_unowned_coins(self) -> bool:
@@ -142,6 +144,7 @@ TRAITS: Final[Mapping[Family, Traits]] = MappingProxyType(
             outputs_max=1,
             in_flight_max=64,
             window_s=120,
+            has_cosigned_sweeps=True,
             has_hex_txids=False,
         ),
         "ton": Traits(

@@ -169,6 +169,7 @@ def _spend(departure: UnexplainedRow, spend_id: UUID, purpose: Purpose) -> Spend
         network=departure.network,
         purpose=purpose,
         sender=wallet_of(departure),
+        payer=departure.payer,
         key_ordinal=departure.key_ordinal,
         currency=departure.currency,
         contract=departure.contract,

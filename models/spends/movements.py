@@ -51,7 +51,7 @@ def note(catalogue: Catalogue, spend: SpendRow, moved: Collection[Movement]) -> 
 
 def _ours(catalogue: Catalogue, spend: SpendRow, addresses: Collection[str]) -> set[str]:
     """Return the gateway's addresses among these: wallets, pool addresses, and the spend's own."""
-    ours = {spend.sender}
+    ours = {spend.sender, spend.fee_payer}
     if spend.purpose not in {"payout", "lost"}:
         ours.update(output.recipient for output in spend.outputs)
     ours.update(unexplained.own(spend.network, catalogue.networks[spend.network].family, addresses))

@@ -15,7 +15,7 @@ from models.spends.rows import Purpose, SpendRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promised:
-    """The amounts that a sender's spends in no block will take: of a coin in token units, and of gas coin for fees."""
+    """The amounts that spends in no block will take of a wallet: of a coin in token units, and of gas coin for fees."""
 
     token_units: int
     native_units: int
@@ -24,15 +24,21 @@ class Promised:
     txids: frozenset[str]
 
 
-def promised(network: str, sender: str, contract: str | None) -> Promised:
-    """Return the part of a sender's balance that its signed spends will take and no block shows yet."""
+def promised(network: str, wallet: str, contract: str | None) -> Promised:
+    """Return the part of a wallet's balance that signed spends will take and no block shows yet.
+
+    A fee counts at the wallet that pays it.
+    """
     ((token, native, gas, txids),) = rows(
-        "SELECT COALESCE(sum(s.token_units) FILTER (WHERE s.contract IS NOT DISTINCT FROM %s), 0),"
-        " COALESCE(sum(s.token_units) FILTER (WHERE s.contract IS NULL), 0),"
-        " COALESCE(sum(a.ceiling_units), 0), COALESCE(array_agg(a.txid), '{}') FROM spends s"
+        "SELECT COALESCE(sum(s.token_units) FILTER (WHERE s.sender = %(wallet)s"
+        "   AND s.contract IS NOT DISTINCT FROM %(contract)s), 0),"
+        " COALESCE(sum(s.token_units) FILTER (WHERE s.sender = %(wallet)s AND s.contract IS NULL), 0),"
+        " COALESCE(sum(a.ceiling_units) FILTER (WHERE %(wallet)s = COALESCE(NULLIF(s.payer, ''), s.sender)), 0),"
+        " COALESCE(array_agg(a.txid), '{}') FROM spends s"
         " JOIN spend_attempts a ON a.spend_id = s.id AND a.number = s.attempts - 1"
-        " WHERE s.network = %s AND s.sender = %s AND s.settled_at IS NULL AND s.mined_txid IS NULL",
-        (contract, network, sender),
+        " WHERE s.network = %(network)s AND (s.sender = %(wallet)s OR s.payer = %(wallet)s AND s.payer <> '')"
+        " AND s.settled_at IS NULL AND s.mined_txid IS NULL",
+        {"network": network, "wallet": wallet, "contract": contract},
     )
     return Promised(token_units=token, native_units=native, gas_units=gas, txids=frozenset(txids))
 

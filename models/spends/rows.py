@@ -36,6 +36,8 @@ class SpendRow(Table, table="spends s"):
     network: str
     purpose: Purpose
     sender: str
+    # The wallet that signs too and pays the fee; '' if the sender pays.
+    payer: str = ""
     # The deposit address whose key signs, by its ordinal; None for the hot wallet.
     key_ordinal: Big | None = None
     currency: str
@@ -58,8 +60,9 @@ class SpendRow(Table, table="spends s"):
     arrived_units: Units | None = BY_DATABASE
     # The gateway's loss, in the ledger's units; negative if it gained.
     lost_units: Numeric = BY_DATABASE
-    chain_fee_units: Units | None = BY_DATABASE
-    booked_fee_units: Units = BY_DATABASE
+    # Negative if closing an account brought the payer more than the chain took.
+    chain_fee_units: Numeric | None = BY_DATABASE
+    booked_fee_units: Numeric = BY_DATABASE
     problem: str = BY_DATABASE
     # Of a payout without effect: True if the token refuses every transfer from this sender; None until that was tried.
     is_own_refusal: bool | None = BY_DATABASE
@@ -90,6 +93,11 @@ class SpendRow(Table, table="spends s"):
         return self.slot
 
     @property
+    def fee_payer(self) -> str:
+        """Return the address that pays the fee."""
+        return self.payer or self.sender
+
+    @property
     def is_waiting(self) -> bool:
         """Return True if no known block includes the spend: before its first block, or since a reorg."""
         return self.settled_at is None and self.mined_txid is None
@@ -105,6 +113,8 @@ class AttemptRow(Table, table="spend_attempts"):
     raw: bytes  # type: ignore[assignment]  # covers a method of peewee's that no row needs
     # The highest possible cost, in base units of the gas coin; and the family's own fee figures, by name.
     ceiling_units: Units
+    # The most gas coin that it brings to its payer.
+    gain_units: Units = 0
     terms: dict[str, int]
     # Identifies its transfers to the scan; '' if the txid does.
     mark: str = ""

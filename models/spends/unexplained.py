@@ -17,7 +17,7 @@ from psycopg2.extras import Json
 from core.catalogue.families import Claim
 from core.ids import uuid7
 from models.db.base import column, execute, is_true, rows, touched, value
-from models.db.table import BY_DATABASE, Big, Table, Units
+from models.db.table import BY_DATABASE, Big, Numeric, Table, Units
 from models.deposits.cursors import PASSED
 from models.spends import held_coins, signing_stops
 from models.spends.coins import Outpoint
@@ -102,7 +102,9 @@ class UnexplainedRow(Table, table="unexplained_departures d"):
     is_transfer: bool = BY_DATABASE
     raw: bytes = BY_DATABASE  # type: ignore[assignment]  # covers a method of peewee's that no row needs
     is_success: bool = BY_DATABASE
-    chain_fee_units: Units = BY_DATABASE
+    chain_fee_units: Numeric = BY_DATABASE
+    # Who paid that; '' for the sender.
+    payer: str = BY_DATABASE
     # The fee that it offered, as in an attempt.
     ceiling_units: Units = BY_DATABASE
     terms: dict[str, int] = BY_DATABASE

@@ -19,6 +19,8 @@ CREATE TABLE spends (
     -- lost: what an operator wrote off.
     purpose text NOT NULL CHECK (purpose IN ('payout', 'gas', 'sweep', 'cold', 'filler', 'join', 'lost')),
     sender text NOT NULL,
+    -- The wallet that signs too and pays the fee; '' if the sender pays.
+    payer text NOT NULL DEFAULT '',
     -- The deposit address's ordinal, whose key signs; NULL is the hot wallet's.
     key_ordinal bigint,
     currency text NOT NULL,
@@ -37,9 +39,10 @@ CREATE TABLE spends (
     mined_height bigint,
     mined_hash text,
     is_success boolean,
-    -- What the chain took for it, in the base units of the gas coin; and what the ledger booked of it, in its own.
-    chain_fee_units units,
-    booked_fee_units units NOT NULL DEFAULT 0,
+    -- What the chain took for it, in the base units of the gas coin; and what the ledger booked of it, in its own. Less
+    -- than nothing where closing an account brought the payer more.
+    chain_fee_units numeric CHECK (scale(chain_fee_units) = 0 AND abs(chain_fee_units) < 1e78),
+    booked_fee_units numeric NOT NULL DEFAULT 0 CHECK (scale(booked_fee_units) = 0 AND abs(booked_fee_units) < 1e78),
     problem text NOT NULL DEFAULT '',
     check_at timestamptz NOT NULL DEFAULT app_now(),
     sent_at timestamptz,
@@ -65,12 +68,16 @@ CREATE TABLE spends (
     charged_units units NOT NULL DEFAULT 0,
     -- Of a payout's spend without effect: whether its token lets nothing leave our own wallet. Null while nobody has
     -- tried.
-    is_own_refusal boolean
+    is_own_refusal boolean,
+    CHECK (payer <> '' OR (COALESCE(chain_fee_units, 0) >= 0 AND booked_fee_units >= 0)),
+    CHECK (payer <> sender)
 );
 -- One slot is one spend's, unless the chain gave it to somebody else.
 CREATE UNIQUE INDEX spends_by_slot ON spends (network, sender, slot) WHERE state <> 'dead';
 -- In no block now: signed and sent ones, and those that a deep reorg took after they were confirmed.
 CREATE INDEX spends_waiting ON spends (network, sender, slot) WHERE settled_at IS NULL AND mined_txid IS NULL;
+CREATE INDEX spends_paid_for ON spends (network, payer)
+    WHERE payer <> '' AND settled_at IS NULL AND mined_txid IS NULL;
 CREATE INDEX spends_watched ON spends (network, check_at) WHERE settled_at IS NULL;
 CREATE INDEX spends_by_height ON spends (network, mined_height) WHERE mined_height IS NOT NULL;
 CREATE INDEX spends_by_sender ON spends (network, sender, mined_height) WHERE mined_height IS NOT NULL;
@@ -92,6 +99,8 @@ CREATE TABLE spend_attempts (
     is_void boolean NOT NULL DEFAULT false,
     -- The most that it can cost, in base units of the gas coin.
     ceiling_units units NOT NULL,
+    -- The most gas coin that it brings to its payer.
+    gain_units units NOT NULL DEFAULT 0,
     -- What it offers, by name, in its family's own terms; of EVM gas_limit, price_units, tip_units and data_units.
     terms jsonb NOT NULL,
     -- After which moment, height, or block by the chain's own count it can be included no more; NULL for never.
@@ -109,7 +118,7 @@ CREATE TRIGGER spend_attempts_signed BEFORE UPDATE OF spend_id, number, network,
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER spend_attempts_void BEFORE UPDATE OF is_void ON spend_attempts
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER spend_attempts_offered BEFORE UPDATE OF ceiling_units, terms, expires_at, expires_height,
+CREATE TRIGGER spend_attempts_offered BEFORE UPDATE OF ceiling_units, gain_units, terms, expires_at, expires_height,
     expires_block ON spend_attempts FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE UNIQUE INDEX spend_attempts_by_mark ON spend_attempts (network, mark) WHERE mark <> '';
 CREATE TRIGGER spend_attempts_marked BEFORE UPDATE OF mark ON spend_attempts

@@ -65,8 +65,9 @@ CREATE TABLE unexplained_departures (
     is_transfer boolean NOT NULL DEFAULT false,
     raw bytea NOT NULL DEFAULT '',
     is_success boolean NOT NULL DEFAULT false,
-    -- What the chain took, in base units of the gas coin.
-    chain_fee_units units NOT NULL DEFAULT 0,
+    -- What the chain took, in base units of the gas coin; and from whom, '' for the sender.
+    chain_fee_units numeric NOT NULL DEFAULT 0 CHECK (scale(chain_fee_units) = 0 AND abs(chain_fee_units) < 1e78),
+    payer text NOT NULL DEFAULT '' CHECK (payer <> '' OR chain_fee_units >= 0),
     -- As of an attempt.
     ceiling_units units NOT NULL DEFAULT 0,
     terms jsonb NOT NULL DEFAULT '{}',

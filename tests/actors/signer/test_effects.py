@@ -9,9 +9,9 @@ from unittest.mock import Mock
 import pytest
 import structlog
 
-from actors.signer import broadcast
+from actors.signer import broadcast, follow_up
 from chains.base import ProviderError
-from chains.spending import InsufficientCoinError, Intent
+from chains.spending import Fate, FateKind, InsufficientCoinError, Intent, OutputFate
 from core.ids import uuid7
 from devstack.evm.anvil import Anvil
 from devstack.evm.tokens import install_code
@@ -24,6 +24,7 @@ from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.spends import limit_counters
+from models.spends.rows import SpendRow
 from models.treasury import sweeps
 from tests.actors.signer.world import SpendWorld
 from tests.actors.treasury.world import TreasuryWorld
@@ -421,3 +422,17 @@ def test_the_balance_agrees_before_the_spends_row_has_its_block(chain: TreasuryW
     assert rows("SELECT state FROM spends WHERE purpose = 'payout'") == [("sent",)]
     chain.reconcile(3)
     assert (chain.findings(), chain.frozen()) == ([], [])
+
+
+@pytest.mark.parametrize("payer", ["", "0xhot"])
+def test_only_another_payer_gains_by_a_spend(payer: str) -> None:
+    spend = SpendRow(
+        id=uuid7(), network="ethereum", purpose="sweep", sender="0xowner", payer=payer, currency="USDT",
+        contract="0xtoken", decimals=6, token_units=1, slot=None,
+    )  # fmt: skip
+    fate = Fate(kind=FateKind.INCLUDED, txid="0x1", outputs=(OutputFate(effect="exact"),), fee_units=-1)
+    if payer:
+        assert follow_up._sound(CATALOGUE.networks["ethereum"], spend, fate) is fate
+        return
+    with pytest.raises(ProviderError, match="-1"):
+        follow_up._sound(CATALOGUE.networks["ethereum"], spend, fate)

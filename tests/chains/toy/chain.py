@@ -25,6 +25,8 @@ BLOCK_S = 1
 # Blocks after its reference in which a transaction of the window kind may be included.
 WINDOW = 6
 NATIVE = "TOY"
+# The coin in an account of a token, which goes to who pays for closing it.
+RENT = 5_000
 # Names without keys: the source of outside money, and the miner that is paid for a block.
 FAUCET, MINER = "faucet", "miner"
 # Blocks, its own included, until a miner's coin may be spent.
@@ -46,12 +48,21 @@ class Tx:
     coins: tuple[Outpoint, ...] = ()
     reference: int = -1
     signatures: tuple[tuple[str, str], ...] = ()  # public key, signature; in hex
+    # Who signs too, pays the fee, and gets the rent of an account of a token that is emptied; '' for the sender.
+    payer: str = ""
 
     def body(self) -> bytes:
         """Return what is signed, and what the id is the hash of."""
         return json.dumps(
-            [self.sender, self.outputs, self.fee, self.counter, self.coins, self.reference], separators=(",", ":")
+            [self.sender, self.outputs, self.fee, self.counter, self.coins, self.reference, self.payer],
+            separators=(",", ":"),
         ).encode()
+
+    @property
+    def cost(self) -> int:
+        """Return what its payer loses by it: the fee, less the rent of the account that it closes."""
+        closes = self.payer and any(currency != NATIVE for _, currency, _ in self.outputs)
+        return self.fee - RENT if closes else self.fee
 
     @property
     def is_from_outside(self) -> bool:
@@ -73,11 +84,11 @@ class Tx:
     @classmethod
     def read(cls, raw: bytes) -> Tx:
         body, signatures = json.loads(raw)
-        sender, outputs, fee, counter, coins, reference = json.loads(body)
+        sender, outputs, fee, counter, coins, reference, payer = json.loads(body)
         return cls(
             sender=sender, outputs=tuple((r, c, u) for r, c, u in outputs), fee=fee, counter=counter,
             coins=tuple((t, v) for t, v in coins), reference=reference,
-            signatures=tuple((k, s) for k, s in signatures),
+            signatures=tuple((k, s) for k, s in signatures), payer=payer,
         )  # fmt: skip
 
 
@@ -276,13 +287,13 @@ class ToyChain:
         if self.claim == "coins":
             self._check_coins(tx, state, signers, upon.height + 1)
             return
-        if signers != {tx.sender}:
+        if signers != {tx.sender, tx.payer} - {""}:
             raise RefusedError("bad signature")
         if self.claim == "counter" and tx.counter < state.counters.get(tx.sender, 0):
             raise RefusedError("counter used")
         if self.claim == "window" and not 0 <= upon.count - tx.reference < WINDOW:
             raise RefusedError("expired")
-        if any(state.balances.get((tx.sender, c), 0) < units for c, units in _taken(tx).items()):
+        if any(state.balances.get(key, 0) < units for key, units in _taken(tx).items()):
             raise RefusedError("unfunded")
 
     def _check_coins(self, tx: Tx, state: State, signers: set[str], height: int) -> None:
@@ -335,7 +346,7 @@ class ToyChain:
             del state.coins[coin]
         if not tx.is_from_outside and self.claim != "coins":
             state.counters[tx.sender] = state.counters.get(tx.sender, 0) + 1
-            _add(state, tx.sender, NATIVE, -tx.fee)
+            _add(state, tx.payer or tx.sender, NATIVE, -tx.cost)
         for place, (recipient, currency, units) in enumerate(tx.outputs):
             if self.claim == "coins":
                 state.coins[tx.txid, place] = (recipient, units, height)
@@ -348,10 +359,10 @@ class ToyChain:
         return failed
 
 
-def _taken(tx: Tx) -> dict[str, int]:
-    document: dict[str, int] = {NATIVE: tx.fee}
+def _taken(tx: Tx) -> dict[tuple[str, str], int]:
+    document = {(tx.payer or tx.sender, NATIVE): tx.fee}
     for _, currency, units in tx.outputs:
-        document[currency] = document.get(currency, 0) + units
+        document[tx.sender, currency] = document.get((tx.sender, currency), 0) + units
     return document
 
 

@@ -53,8 +53,8 @@ TRAITS: Final[Mapping[str, Traits]] = {
         outputs_max=4, in_flight_max=8,
     ),
     "toywindow": Traits(
-        claim="window", window_s=60, has_mempool=False, has_hidden_transfers=False, has_sender=True, has_memo=False,
-        outputs_max=1, in_flight_max=8,
+        claim="window", window_s=60, has_cosigned_sweeps=True, has_mempool=False, has_hidden_transfers=False,
+        has_sender=True, has_memo=False, outputs_max=1, in_flight_max=8,
     ),
 }  # fmt: skip
 _PARAMETERS: Final[Mapping[str, Parameters]] = {

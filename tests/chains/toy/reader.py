@@ -193,7 +193,7 @@ class ToyReader:
         tx = None if read_one is None else next((tx for tx in read_one.txs if tx.txid == txid), None)
         if read_one is None or read_one.hash != block.hash or tx is None:
             raise ProviderError(f"{txid} is not in block {block.height}")
-        if not signers_of(tx) or (tx.sender and signers_of(tx) != {tx.sender}):
+        if not signers_of(tx) or (tx.sender and signers_of(tx) != {tx.sender, tx.payer} - {""}):
             return None
         names = {name for _, name, _ in tx.outputs}
         window = Window(reference=str(tx.reference), last_block=tx.reference + WINDOW)
@@ -201,7 +201,7 @@ class ToyReader:
             txid=txid, sender=tx.sender, pair=None if NATIVE in names else self._pairs[names.pop()],
             outputs=tuple(Output(recipient=recipient, units=units) for recipient, _, units in tx.outputs),
             is_transfer=len(names) <= 1, raw=tx.raw,
-            offer=Offer(ceiling_units=tx.fee, terms={"fee_units": tx.fee}), fee_units=tx.fee,
+            offer=Offer(ceiling_units=tx.fee, terms={"fee_units": tx.fee}), fee_units=tx.cost, payer=tx.payer,
             height=block.height, block_hash=block.hash,
             failed=frozenset(place for failed, place in read_one.failed if failed == txid),
             slot=tx.counter if tx.counter >= 0 else None, spends=tx.coins, window=window if tx.reference >= 0 else None,
@@ -241,7 +241,9 @@ class ToyReader:
                 SpentCoin(txid=txid, vout=vout, by_txid=spent[txid, vout])
                 for txid, vout in (ours.coins(list(spent)) if spent else ())
             ),
-            sent=tuple((tx.sender, tx.txid) for tx in block.txs) if self._has_sender else (),
+            sent=tuple((who, tx.txid) for tx in block.txs for who in (tx.sender, tx.payer) if who)
+            if self._has_sender
+            else (),
         )
 
     def _transfers(self, failed: frozenset[tuple[str, int]], tx: Tx) -> Iterator[Transfer]:

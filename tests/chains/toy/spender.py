@@ -33,7 +33,7 @@ from chains.spending import (
 )
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
-from tests.chains.toy.chain import NATIVE, RefusedError, ToyBlock, Tx
+from tests.chains.toy.chain import NATIVE, RENT, RefusedError, ToyBlock, Tx
 from tests.chains.toy.nodes import ToyNode
 from tests.chains.toy.providers import ToyProviders, block_at, checked
 
@@ -63,6 +63,7 @@ class ToySpender:
 
     def __init__(self, network: Network, providers: ToyProviders) -> None:
         self._network, self._providers = network, providers
+        self.cosigns = traits_of(network).has_cosigned_sweeps
         self._outputs_max = traits_of(network).outputs_max
 
     def next_counter(self, sender: str, *, ours: int) -> int:
@@ -84,11 +85,12 @@ class ToySpender:
         gas, currency = self._network.gas_currency, self._currency(intent)
         needed = Tally(purse.promised)
         needed[currency] += intent.units
-        needed[gas] += fee
+        needed[gas] += fee if intent.payer is None else 0
         for name, contract in ((gas, NATIVE), (currency, self._contract(intent))):
             if self.balance(intent.wallet.address, contract) < needed[name]:
                 raise InsufficientCoinError(f"too little {name} for {needed[name]} units")
-        offer = Offer(ceiling_units=fee, terms={"fee_units": fee})
+        gain = RENT if intent.payer is not None and intent.pair is not None else 0
+        offer = Offer(ceiling_units=fee, gain_units=gain, terms={"fee_units": fee})
         return Draft(intent=intent, claim=Counter(at_least=purse.next_counter), offer=offer)
 
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft | None:
@@ -151,7 +153,8 @@ class ToySpender:
     def _plain(self, draft: Draft) -> Tx:
         name = self._contract(draft.intent)
         outputs = tuple((output.recipient, name, output.units) for output in draft.intent.outputs)
-        return Tx(draft.intent.wallet.address, outputs, draft.offer.terms["fee_units"])
+        payer = draft.intent.payer.address if draft.intent.payer else ""
+        return Tx(draft.intent.wallet.address, outputs, draft.offer.terms["fee_units"], payer=payer)
 
     def _unsigned(self, draft: Draft, counter: int | None) -> Tx:
         if counter is None:
@@ -159,8 +162,8 @@ class ToySpender:
         return replace(self._plain(draft), counter=counter)
 
     def _signatures(self, draft: Draft, unsigned: Tx, keys: Keyring) -> tuple[tuple[str, str], ...]:
-        wallet = draft.intent.wallet
-        return ((keys.public(wallet).hex(), keys.sign(wallet, unsigned.body()).hex()),)
+        wallets = [wallet for wallet in (draft.intent.wallet, draft.intent.payer) if wallet is not None]
+        return tuple((keys.public(each).hex(), keys.sign(each, unsigned.body()).hex()) for each in wallets)
 
     def _testimony(self, node: ToyNode, case: Case) -> _Testimony:
         for txid in case.txids:
@@ -191,13 +194,13 @@ class ToySpender:
         moved = self._moved(tx, case, failed)
         return Fate(
             kind=FateKind.INCLUDED, txid=tx.txid, height=block.height, block_hash=block.hash, outputs=outputs,
-            fee_units=tx.fee, is_witnessed=count >= witnesses_needed(len(self._providers.nodes)),
+            fee_units=tx.cost, is_witnessed=count >= witnesses_needed(len(self._providers.nodes)),
             movements=tuple(Movement(address=a, currency=c, units=units) for (a, c), units in moved.items() if units),
         )  # fmt: skip
 
     def _moved(self, tx: Tx, case: Case, failed: set[int]) -> Tally[tuple[str, str]]:
         """Return what a transaction did to addresses, by address and coin."""
-        moved: Tally[tuple[str, str]] = Tally({(tx.sender, self._network.gas_currency): -tx.fee})
+        moved: Tally[tuple[str, str]] = Tally({(tx.payer or tx.sender, self._network.gas_currency): -tx.cost})
         currency = self._currency(case.intent)
         for place, (recipient, _, units) in enumerate(tx.outputs):
             if place not in failed:

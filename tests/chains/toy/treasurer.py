@@ -36,6 +36,8 @@ class ToyTreasurer:
         self._spender = spender
 
     def step(self, lying: Lying, hot: KeyRef, *, cap_units: int) -> Step:
+        if self._spender.cosigns:
+            return self._cosigned(lying, hot, cap_units)
         name = NATIVE if lying.pair is None else lying.pair.contract or NATIVE
         fee = self._spender._fee(cap_units)
         there = min(lying.units, self._spender.balance(lying.key.address, name))
@@ -49,6 +51,15 @@ class ToyTreasurer:
             return self._funding(hot, lying.key.address, fee)
         return self._sweep(lying, hot, there, cap_units)
 
+    def _cosigned(self, lying: Lying, hot: KeyRef, cap_units: int) -> Step:
+        """Move the whole balance; the hot wallet pays."""
+        name = NATIVE if lying.pair is None else lying.pair.contract or NATIVE
+        if not 0 < lying.units <= self._spender.balance(lying.key.address, name):
+            return Wait(reason="short")
+        if self._spender.balance(hot.address, NATIVE) < self._spender._fee(cap_units) + lying.hot_promised_units:
+            return Wait(reason="dear")
+        return self._sweep(lying, hot, lying.units, cap_units, payer=hot)
+
     def relief(self, wallet: KeyRef, hot: KeyRef, *, offer: Offer, missing_units: int) -> Step:
         if wallet.ordinal is None or missing_units > offer.ceiling_units:
             return Wait(reason="short", cost_units=offer.ceiling_units)
@@ -58,8 +69,9 @@ class ToyTreasurer:
         intent = Intent(wallet=hot, pair=None, outputs=(Output(recipient=address, units=units),))
         return Fund(intent=intent, cost_units=2 * units)
 
-    def _sweep(self, lying: Lying, hot: KeyRef, units: int, cap_units: int) -> Sweep:
-        intent = Intent(wallet=lying.key, pair=lying.pair, outputs=(Output(recipient=hot.address, units=units),))
+    def _sweep(self, lying: Lying, hot: KeyRef, units: int, cap_units: int, *, payer: KeyRef | None = None) -> Sweep:
+        outputs = (Output(recipient=hot.address, units=units),)
+        intent = Intent(wallet=lying.key, pair=lying.pair, outputs=outputs, payer=payer)
         draft: Draft = self._spender.draft(intent, Purse(), cap_units=cap_units)
         return Sweep(draft=draft)
 
