@@ -8,11 +8,14 @@ from uuid import UUID
 
 import pytest
 
-from models.db.base import execute, rows, transaction
+from core.ids import uuid7
+from models.db.base import column, execute, rows, transaction
 from models.ledger.ledger import PAYOUT_HELD
+from models.outcomes import payout_hooks
 from models.payout_links import claims
 from models.payout_links import rows as payout_links
 from models.payout_links.rows import PayoutLinkRow
+from models.payouts.rows import PayoutRow
 from models.recovery import adoption, writeoffs
 from models.recovery.writeoffs import RecoveryError
 from models.spends import matching, unexplained
@@ -20,10 +23,11 @@ from models.spends.unexplained import UnexplainedRow
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
 from tests.models.ledger.figures import balances_of
 from tests.models.payout_links.builders import AMOUNT, ANN, BOB, new_link, rich_merchant
-from tests.models.payouts.held import payout
+from tests.models.payouts.held import HOT_WALLET, payout, taken
 from tests.models.refunds.builders import FEE, reread, send_back, short
-from tests.models.spends.departures import a_departure
-from tests.models.treasury.builders import pin_hot
+from tests.models.spends import by_hand
+from tests.models.spends.departures import SENDER, a_departure
+from tests.models.treasury.builders import HOT, pin_hot
 
 CONTRACT = CATALOGUE.pairs["USDT", "ethereum"].contract
 
@@ -123,3 +127,87 @@ def test_a_departure_other_than_our_transfer_pays_no_payout(shop: UUID) -> None:
     left(order.address, order.to_units, is_transfer=False)
     with pytest.raises(RecoveryError, match="this is no payout"):
         adopt(shop, order.order_id)
+
+
+# Refused and special adoptions ----------------------------------------------------------------------------------
+
+
+def adopted(departure: UnexplainedRow) -> bool:
+    with transaction():
+        return adoption.adopt(CATALOGUE, departure.id)
+
+
+def approved(shop: UUID) -> PayoutRow:
+    return payout(shop, status="approved", is_approval_required=False)
+
+
+def signed(shop: UUID, **columns: Any) -> tuple[PayoutRow, UnexplainedRow]:
+    """Send a payout, and note another transaction with its slot and its movements."""
+    order = taken(approved(shop), "broadcasting", "sent")
+    [slot] = column("SELECT slot FROM spends")
+    return order, left(order.address, order.to_units, sender=HOT_WALLET, slot=slot, **columns)
+
+
+def test_only_a_plain_transfer_becomes_another_attempt(shop: UUID) -> None:
+    order, departure = signed(shop, is_transfer=False)
+    assert not adopted(departure)
+    execute("UPDATE unexplained_departures SET is_transfer = true")
+    assert adopted(departure)
+    assert (reread(order).txid, rows("SELECT attempts FROM spends")) == ("0xlost", [(2,)])
+
+
+def test_a_spend_that_a_block_includes_gets_no_further_attempt(shop: UUID) -> None:
+    _, departure = signed(shop)
+    by_hand.change(
+        "state = 'mined', mined_txid = '0x', mined_height = 1, mined_hash = '0x', effect = 'exact', is_success = true,"
+        " chain_fee_units = 0"
+    )
+    assert not adopted(departure)
+    assert rows("SELECT d.status, attempts FROM unexplained_departures d, spends") == [("unexplained", 1)]
+
+
+def test_a_transaction_with_the_coins_of_two_spends_is_an_attempt_of_neither(
+    shop: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, departure = signed(shop)
+    monkeypatch.setattr(unexplained, "holders", lambda _: [*column("SELECT id FROM spends"), uuid7()])
+    assert not adopted(departure)
+
+
+@pytest.mark.parametrize(("units", "is_transfer", "is_adopted"), [(0, True, True), (0, False, False), (1, True, False)])
+def test_a_filler_is_a_plain_transfer_of_nothing(
+    shop: UUID, units: int, *, is_transfer: bool, is_adopted: bool
+) -> None:
+    del shop
+    assert adopted(left(SENDER, units * 10**12, is_transfer=is_transfer)) == is_adopted
+
+
+def test_a_transfer_out_of_a_deposit_address_pays_no_payout(shop: UUID) -> None:
+    order = approved(shop)
+    assert not adopted(left(order.address, order.to_units, key_ordinal=5))
+
+
+def test_an_adopted_payout_waits_for_nothing(shop: UUID) -> None:
+    order = approved(shop)
+    execute("UPDATE payouts SET refused_since = app_now(), wait_reason = 'refused'")
+    assert adopted(left(order.address, order.to_units))
+    assert rows("SELECT status, refused_since, wait_reason FROM payouts") == [("sent", None, "")]
+
+
+def test_a_payout_that_cannot_begin_rolls_its_adoption_back(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = approved(shop)
+    departure = left(order.address, order.to_units)
+    with monkeypatch.context() as patch:
+        patch.setattr(payout_hooks, "begin", lambda *_: False)
+        with pytest.raises(LookupError, match="changed while it was locked"):
+            adopted(departure)
+    assert rows("SELECT status FROM unexplained_departures") == [("unexplained",)]
+
+
+def test_without_a_hot_wallet_a_transaction_of_no_sender_has_no_wallet(shop: UUID) -> None:
+    del shop
+    departure = left(ANN, 1, sender="", slot=None)
+    assert adoption.wallet_of(departure) == HOT
+    execute("DELETE FROM treasury_addresses")
+    with pytest.raises(LookupError, match="no hot wallet yet"):
+        adoption.wallet_of(departure)
