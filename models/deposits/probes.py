@@ -227,6 +227,7 @@ def covers(deposit: Deposit, *, is_witnessed: bool) -> bool:
     known = _status_of(deposit)
     if known not in {None, "reversed"}:
         return False
+    _hand_over(deposit)
     hidden = rows(
         "SELECT id, amount_units, status FROM deposits d WHERE network = %s AND address = %s AND currency = %s"
         f" AND ordinal LIKE '{PROBE}%%' AND block_height >= %s AND (status = 'reversed' OR NOT (%s OR {IS_DOUBTED}))"
@@ -293,6 +294,25 @@ def name_again(deposit: Deposit) -> None:
         if each.units == deposit.amount_units:
             _rename(each.id, deposit)
             return
+
+
+def _hand_over(deposit: Deposit) -> None:
+    """Give the name of a payment that providers denied to the deposit that was paid out of its coin.
+
+    Both were taken back, and the payment returns: it is the deposit whose shares and refunds were paid.
+    """
+    returned = taken_back(deposit.network, deposit.address, deposit.currency, deposit.owner_id)
+    paid_out = [each for each in returned if each.is_paid_out]
+    key = (deposit.network, deposit.txid, deposit.ordinal)
+    if not paid_out or not is_true(
+        f"SELECT 1 FROM deposits d WHERE d.network = %s AND d.txid = %s AND d.ordinal = %s AND {IS_DENIED}", key
+    ):
+        return
+    free = ordinal(deposit.network, deposit.address, deposit.block_height)
+    execute(
+        "UPDATE deposits SET txid = '', ordinal = %s WHERE network = %s AND txid = %s AND ordinal = %s", (free, *key)
+    )
+    _rename(min(paid_out, key=lambda each: each.units != deposit.amount_units).id, deposit)
 
 
 def _status_of(deposit: Deposit) -> str | None:

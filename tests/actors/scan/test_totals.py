@@ -21,6 +21,7 @@ from models.invoices.rows import InvoiceRow
 from tests.actors.scan.test_balances import forget_old_states, mute, passed_on, rewind, witness
 from tests.actors.scan.test_lying_providers import other_hash
 from tests.actors.scan.world import ETHER, STRANGER, World
+from tests.models.ledger.sharing import share_with
 from tests.peers.json_rpc_node import Refusal
 from tests.peers.lying_rpc import DOWN
 
@@ -404,6 +405,55 @@ def test_a_late_payment_that_its_total_denies_is_not_recorded_again(start: Start
     kept = [("native", "reversed", 0, height), ("probe", "confirmed", 0, height), ("trace", "confirmed", 0, height + 1)]
     shown = world.deposits("split_part(ordinal, ':', 1)", "status", "round", "block_height")
     assert sorted(shown) == kept
+    assert confirmed(world) == balance(world, mine) == ETHER
+
+
+@pytest.mark.parametrize("is_reorg", [True, False])
+@pytest.mark.parametrize("part", [1, 2])
+def test_shares_of_coin_that_returns_by_its_own_payment_are_paid_once(
+    start: Start, *, is_reorg: bool, part: int
+) -> None:
+    """Its coin, or a part, was shared as hidden coin, so that the payment itself was denied."""
+    world = start(3)
+    before = world.cursor()[0]
+    mine = world.coin_invoice(ETHER // part)
+    share_with(world.shop, 50)
+    world.providers[0].cut_transactions()
+    (_, first), (txid, raw) = (world.signed(to, ETHER, currency="ETH") for to in (STRANGER, mine.address.lower()))
+    for each in (first, raw):
+        world.node.ask("eth_sendRawTransaction", each)
+    height = world.mine()
+    world.mine()
+    inflate(world, mine, lambda at: (ETHER // part if at > height else 0) - ETHER)
+    invent_traces(world, mine, "0x" + "ee" * 32, 1, at=height + 1, units=ETHER // part)
+    world.catch_up()
+    world.probe()
+    world.advance(2)
+    witness(world)
+    world.poll()
+    ((hidden, *_),) = shown = world.deposits("id", "status", "amount_units")
+    assert shown == [(hidden, "credited", ETHER // part)]
+    ((shared,),) = rows("SELECT units FROM split_shares")
+    world.providers[0].lies.clear()
+    world.advance(8)
+    world.rescan()
+    witness(world)
+    assert statuses(world) == {"trace": "credited", "native": "reversed"}
+    execute("UPDATE split_shares SET released_units = left_units, left_units = 0")
+
+    if is_reorg:
+        world.reorg(world.node.height() - height + 1, (first, 1), (raw, 2))
+        world.mine(3)
+    else:
+        rewind(world, before)
+    world.catch_up()
+    world.confirm()
+    settle(world)
+    live = [row[:3] for row in world.deposits("id", "txid", "ordinal", "status") if row[3] in {"credited", "confirmed"}]
+    assert live == [(hidden, txid, "native")]
+    # The reversal's debt comes first, then shares, less what their recipient has.
+    ((net,),) = rows("SELECT net_units FROM deposits WHERE status = 'credited'")
+    assert rows("SELECT sum(units) FROM split_shares") == [(max(shared, (net - shared) // 2),)]
     assert confirmed(world) == balance(world, mine) == ETHER
 
 

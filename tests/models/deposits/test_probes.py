@@ -204,3 +204,38 @@ def test_returned_coin_is_looked_for_until_two_providers_have_explained_it(chain
     assert again(height + 1) == [old.address]
     probes.note_reading("ethereum", old.address, kind="invoice", height=height + 1, read_by="b")
     assert again(height + 2) == []
+
+
+def payment_denied(of: Deposit, *, units: int, is_denied: bool) -> Deposit:
+    """Return a payment to the address of a hidden deposit that was taken back, by providers' denial or a reorg."""
+    payment = of.but(ordinal="native", txid="0x" + "dd" * 32, amount_units=units)
+    with transaction():
+        assert deposits.record(payment)
+    execute(
+        "INSERT INTO deposit_quorums (deposit_id, round, network, reason, is_denied)"
+        " SELECT id, round, network, 'amount', %s FROM deposits WHERE txid = %s",
+        (is_denied, payment.txid),
+    )
+    execute("UPDATE deposits SET status = 'reversed' WHERE txid = %s", (payment.txid,))
+    return payment
+
+
+@pytest.mark.parametrize("is_denied", [True, False])
+@pytest.mark.parametrize("is_paid_out", [True, False])
+def test_a_denied_payment_returns_as_the_deposit_that_was_paid_out_of_its_coin(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch, *, is_denied: bool, is_paid_out: bool
+) -> None:
+    old, new = reversed_twice(chain)
+    execute("UPDATE deposits SET amount_units = 9 WHERE txid = %s", (new.txid,))
+    read = probes.taken_back
+    monkeypatch.setattr(
+        probes, "taken_back", lambda *key: [each._replace(is_paid_out=is_paid_out) for each in read(*key)]
+    )
+    payment = payment_denied(old, units=9, is_denied=is_denied)
+    of_payment = "SELECT id FROM deposits WHERE txid = %s AND ordinal = 'native'"
+    own, shared = rows(of_payment, (payment.txid,)), rows("SELECT id FROM deposits WHERE txid = %s", (new.txid,))
+    with transaction():
+        assert not probes.covers(payment, is_witnessed=True)
+        assert deposits.record(payment)
+    assert rows(of_payment, (payment.txid,)) == (shared if is_denied and is_paid_out else own)
+    assert rows("SELECT count(*) FROM deposits") == [(3,)]
