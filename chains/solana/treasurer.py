@@ -4,6 +4,7 @@ The hot wallet signs too and pays, so that no address needs SOL of its own. A to
 is closed, whose rent goes to the hot wallet. SOL leaves to the last lamport, since a rest has to be a rent.
 """
 
+from dataclasses import replace
 from statistics import median_low
 
 from chains.net.json_rpc import JsonRpc, Rpc
@@ -41,12 +42,12 @@ class SolanaTreasurer:
         return Wait(reason="short", cost_units=offer.ceiling_units)
 
     def _drafted(self, lying: Lying, hot: KeyRef, cap_units: int, *, closes: bool) -> Draft:
-        intent, payer = moving(hot, lying.key, lying.pair, lying.units), hot.address
-        agreed = drafts.verdict(self._providers, intent, payer, closes=closes)
-        made = drafts.make(intent, agreed, payer, cap_units=cap_units, scanned=lying.scanned, closes=closes)
-        needed = made.offer.ceiling_units + agreed.rents.plain
+        intent = replace(moving(hot, lying.key, lying.pair, lying.units), payer=hot)
+        agreed = drafts.verdict(self._providers, intent, closes=closes)
+        made = drafts.make(intent, agreed, cap_units=cap_units, scanned=lying.scanned, closes=closes)
+        needed = lying.hot_promised_units + made.offer.ceiling_units + agreed.rents.plain
         if agreed.payer_units < needed:
-            raise InsufficientCoinError(f"{payer} holds {agreed.payer_units} lamports and needs {needed}")
+            raise InsufficientCoinError(f"{hot.address} holds {agreed.payer_units} lamports and needs {needed}")
         return made
 
     def _may_stay(self, rest_units: int) -> bool:

@@ -42,6 +42,7 @@ def read(node: Rpc, txid: str, block: Block, pairs: Iterable[Pair]) -> Departure
     return Departure(
         txid=txid,
         sender=sender,
+        payer=payer if signed.body is not None and payer != sender else "",
         pair=intent.pair,
         outputs=intent.outputs,
         is_transfer=signed.body is not None,

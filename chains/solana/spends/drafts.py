@@ -18,15 +18,15 @@ from chains.spending import Draft, Intent, Scanned, Window
 AHEAD_MAX: Final = 150
 
 
-def verdict(providers: Providers[JsonRpc], intent: Intent, payer: str, *, closes: bool = False) -> Verdict:
+def verdict(providers: Providers[JsonRpc], intent: Intent, *, closes: bool = False) -> Verdict:
     """Return the verdict of all providers on a spend; see chains.solana.spends.trial.judge."""
-    views = providers.answers(lambda node: trial.look(node, intent, payer, closes=closes))
+    views = providers.answers(lambda node: trial.look(node, intent, closes=closes))
     return trial.judge(views, intent, providers)
 
 
 def refuses(providers: Providers[JsonRpc], intent: Intent) -> bool:
     """Return whether a token's transfer would be refused; see chains.solana.spends.trial.is_refused."""
-    views = providers.answers(lambda node: trial.look(node, intent, intent.wallet.address))
+    views = providers.answers(lambda node: trial.look(node, intent))
     return trial.is_refused(views, intent, providers.count)
 
 
@@ -44,9 +44,7 @@ def window_of(agreed: Verdict, scanned: Scanned | None) -> Window:
     return Window(reference=agreed.reference, last_block=max(agreed.last_block, count + LIFE_BLOCKS))
 
 
-def make(
-    intent: Intent, agreed: Verdict, payer: str, *, cap_units: int, scanned: Scanned | None, closes: bool = False
-) -> Draft:
+def make(intent: Intent, agreed: Verdict, *, cap_units: int, scanned: Scanned | None, closes: bool = False) -> Draft:
     """Return a draft that can be signed at once.
 
     Raises FeeTooHighError above the cap, ProviderError as window_of.
@@ -54,7 +52,6 @@ def make(
     window = window_of(agreed, scanned)
     body = trial.contents(
         intent,
-        payer,
         closes=closes,
         limit=fees.limit_of(agreed.used, is_token=intent.pair is not None and intent.pair.contract is not None),
         price=agreed.price,
@@ -64,6 +61,6 @@ def make(
     return Draft(
         intent=intent,
         claim=window,
-        offer=fees.offer(body, agreed.rents, cap_units=cap_units),
+        offer=fees.offer(body, agreed.rents, gain_units=agreed.holding_units if closes else 0, cap_units=cap_units),
         plan=transactions.message(body),
     )

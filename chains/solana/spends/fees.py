@@ -84,12 +84,14 @@ def limit_of(used: int, *, is_token: bool) -> int:
     return used * (100 + MARGIN_PERCENT) // 100 + (CREATION_UNITS if is_token else 0)
 
 
-def offer(body: Body, agreed: Rents, *, cap_units: int) -> Offer:
+def offer(body: Body, agreed: Rents, *, gain_units: int, cap_units: int) -> Offer:
     """Return the offer of a message. Raises FeeTooHighError above the cap.
 
-    It includes the rent of the recipient's token account, which its owner may close at any moment.
+    It includes the rent of the recipient's token account, which its owner may close at any moment. gain_units: the
+    lamports of the account that it closes.
     """
     ceiling = body.fee_units + (agreed.holding if body.mint else 0)
     if ceiling > cap_units:
         raise FeeTooHighError(f"a transfer takes up to {ceiling} lamports, and the cap is {cap_units}")
-    return Offer(ceiling_units=ceiling, terms={"limit": body.limit, "price": body.price, "mark": body.mark})
+    terms = {"limit": body.limit, "price": body.price, "mark": body.mark}
+    return Offer(ceiling_units=ceiling, gain_units=gain_units, terms=terms)

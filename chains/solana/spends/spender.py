@@ -16,7 +16,7 @@ from chains.solana.spends import fate as spend_fate
 from chains.solana.spends.sending import give
 from chains.solana.spends.trial import Verdict
 from chains.solana.transactions import Body
-from chains.spending import Attempt, Case, Draft, Fate, InsufficientCoinError, Intent, KeyRef, Purse, Sending
+from chains.spending import Attempt, Case, Draft, Fate, InsufficientCoinError, Intent, Purse, Sending
 from core.catalogue.catalogue import Network
 
 
@@ -31,9 +31,8 @@ class SolanaSpender:
 
         Nodes report the balance after the newest block, so it has to cover the spends that are in no block too.
         """
-        payer = intent.wallet.address
-        agreed = drafts.verdict(self._providers, intent, payer)
-        made = drafts.make(intent, agreed, payer, cap_units=cap_units, scanned=purse.scanned)
+        agreed = drafts.verdict(self._providers, intent)
+        made = drafts.make(intent, agreed, cap_units=cap_units, scanned=purse.scanned)
         self._check_purse(intent, purse, agreed, made.offer.ceiling_units)
         return made
 
@@ -54,7 +53,8 @@ class SolanaSpender:
         if counter is not None:
             raise ValueError("a Solana transaction has no number")
         body = _checked(draft)
-        return transactions.signed(draft.plan, [keys.sign(_key(draft, each), draft.plan) for each in body.signers])
+        by_address = {key.address: key for key in (draft.intent.payer, draft.intent.wallet) if key is not None}
+        return transactions.signed(draft.plan, [keys.sign(by_address[each], draft.plan) for each in body.signers])
 
     def send(self, raw: bytes) -> Sending:
         """Send bytes to every provider. They count as taken if one takes them."""
@@ -93,11 +93,6 @@ def _checked(draft: Draft) -> Body:
     if body is None or body.reference != getattr(draft.claim, "reference", ""):
         raise ValueError("the message of a draft is not one of a transfer")
     figures = {"limit": body.limit, "price": body.price, "mark": body.mark, "reference": body.reference}
-    if body != trial.contents(draft.intent, body.payer, closes=body.closes, **figures):
+    if body != trial.contents(draft.intent, closes=body.closes, **figures):
         raise ValueError("the message of a draft is not the one of its intent")
     return body
-
-
-def _key(draft: Draft, signer: str) -> KeyRef:
-    """Return the key of a signer: the wallet's own, or the hot wallet's, which pays for others."""
-    return draft.intent.wallet if signer == draft.intent.wallet.address else KeyRef(address=signer, ordinal=None)

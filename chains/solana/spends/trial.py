@@ -46,6 +46,8 @@ class View:
     # The payer's lamports; the sender's lamports, or units of the token.
     payer_units: int
     units: int
+    # The lamports of the sender's token account.
+    holding_units: int
     used: int
     # The reason for which it would have no effect, and the reason for which the payer cannot pay for it now.
     refusal: str
@@ -62,15 +64,16 @@ class Verdict:
     price: int
     payer_units: int
     units: int
+    holding_units: int
     used: int
 
 
-def contents(intent: Intent, payer: str, *, closes: bool = False, **figures: Any) -> Body:
-    """Return the contents of a message for an intent."""
+def contents(intent: Intent, *, closes: bool = False, **figures: Any) -> Body:
+    """Return the contents of a message for an intent. Its wallet pays, unless the intent names a payer."""
     output, pair = only_output(intent), intent.pair
     token = None if pair is None else pair.contract
     return Body(
-        payer=payer,
+        payer=(intent.payer or intent.wallet).address,
         sender=intent.wallet.address,
         recipient=output.recipient,
         units=output.units,
@@ -82,11 +85,11 @@ def contents(intent: Intent, payer: str, *, closes: bool = False, **figures: Any
     )
 
 
-def look(node: Rpc, intent: Intent, payer: str, *, closes: bool = False) -> View:
+def look(node: Rpc, intent: Intent, *, closes: bool = False) -> View:
     """Return a node's view of a spend. closes: the sender's token account is closed, if it holds nothing more."""
     slot, latest = questions.latest(node)
     height, rents = questions.height(node), fees.rents(node)
-    body = contents(intent, payer, closes=closes, limit=LIMIT_MAX, price=0, mark=0, reference=latest.blockhash)
+    body = contents(intent, closes=closes, limit=LIMIT_MAX, price=0, mark=0, reference=latest.blockhash)
     there = dict(zip(_names(body), questions.accounts(node, _names(body)), strict=True))
     refusal = _refusal(body, there[body.recipient], rents)
     used, shortage = 0, ""
@@ -99,8 +102,9 @@ def look(node: Rpc, intent: Intent, payer: str, *, closes: bool = False) -> View
         height=height,
         rents=rents,
         price=fees.price(node, writable(body)),
-        payer_units=_lamports(there[payer]),
+        payer_units=_lamports(there[body.payer]),
         units=_units(body, there),
+        holding_units=_lamports(there[programs.associated(body.sender, body.mint)]) if body.mint else 0,
         used=used,
         refusal=refusal,
         shortage=shortage,
@@ -130,6 +134,7 @@ def judge(views: Sequence[View], intent: Intent, providers: Providers[JsonRpc]) 
         price=fees.agreed_price(providers, [view.price for view in good]),
         payer_units=median_low(view.payer_units for view in views),
         units=median_low(view.units for view in views),
+        holding_units=median_high(view.holding_units for view in views),
         used=median_high(view.used for view in good),
     )
 

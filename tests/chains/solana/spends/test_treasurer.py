@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 
 import pytest
 from solders.pubkey import Pubkey
 
-from chains.base import ContradictionError
 from chains.solana import programs, transactions
 from chains.spending import InsufficientCoinError, Offer, SpendRefusedError, Sweep, Wait
 from core.catalogue.catalogue import Pair
@@ -28,7 +28,6 @@ from tests.chains.solana.spends.world import (
 from tests.peers.solana.chain import SOL, USDT, holding
 
 
-@pytest.mark.xfail(raises=ContradictionError, reason="a fee below nothing has no row yet")
 def test_a_token_leaves_to_the_last_unit_and_its_account_is_closed(chain: World) -> None:
     chain.solana.give_tokens(OURS.address, 9_000)
     chain.solana.mine(2)
@@ -45,23 +44,22 @@ def test_a_token_leaves_to_the_last_unit_and_its_account_is_closed(chain: World)
     assert moved(fate)[OURS.address, "USDT"] == -9_000
 
 
-@pytest.mark.xfail(raises=ContradictionError, reason="a fee below nothing has no row yet")
 def test_rent_home_is_no_topup(chain: World) -> None:
     chain.solana.give_tokens(OURS.address, 9_000)
     chain.solana.mine(2)
     before = chain.solana.balance(HOT_KEY.address)
 
-    _, _, fate = chain.swept(9_000, USDT_PAIR)
+    draft, _, fate = chain.swept(9_000, USDT_PAIR)
 
     gained = chain.solana.balance(HOT_KEY.address) - before
     assert HOLDING - 3 * SIGNATURE < gained < HOLDING - 2 * SIGNATURE
     # It is a fee below nothing, so that the books of the hot wallet hold without a top-up.
     assert fate.fee_units == -gained
+    assert draft.offer.gain_units == HOLDING
     assert moved(fate)[HOT_KEY.address, "SOL"] == gained
     assert (OURS.address, "SOL") not in moved(fate)
 
 
-@pytest.mark.xfail(raises=ContradictionError, reason="a fee below nothing has no row yet")
 def test_lamports_upon_a_token_account_come_home_too(chain: World) -> None:
     chain.solana.give_tokens(OURS.address, 9_000)
     chain.solana.give(holding(OURS.address), 77)
@@ -89,14 +87,14 @@ def test_more_than_the_rows_know_leaves_the_account_open(chain: World) -> None:
     chain.solana.give_tokens(OURS.address, 9_001)
     chain.solana.mine(2)
 
-    _, _, fate = chain.swept(9_000, USDT_PAIR)
+    draft, _, fate = chain.swept(9_000, USDT_PAIR)
 
     assert fate.is_success
+    assert draft.offer.gain_units == 0
     assert chain.solana.token_balance(OURS.address) == 1
     assert fate.fee_units > 2 * SIGNATURE
 
 
-@pytest.mark.xfail(raises=ContradictionError, reason="a fee below nothing has no row yet")
 def test_a_unit_that_comes_between_costs_a_fee_and_moves_nothing(chain: World) -> None:
     chain.solana.give_tokens(OURS.address, 9_000)
     chain.solana.mine(2)
@@ -200,6 +198,29 @@ def test_a_hot_wallet_that_cannot_pay_waits(chain: World) -> None:
 
     with pytest.raises(InsufficientCoinError):
         chain.treasurer.step(lying(9, USDT_PAIR), HOT_KEY, cap_units=CAP)
+
+
+def test_coin_promised_by_the_hot_wallet_pays_for_no_sweep(chain: World) -> None:
+    chain.solana.give_tokens(OURS.address, 9)
+    chain.solana.mine(2)
+    promised = replace(lying(9, USDT_PAIR), hot_promised_units=10 * SOL - PLAIN - HOLDING)
+
+    with pytest.raises(InsufficientCoinError, match="lamports and needs"):
+        chain.treasurer.step(promised, HOT_KEY, cap_units=CAP)
+    less = replace(promised, hot_promised_units=9 * SOL)
+    assert isinstance(chain.treasurer.step(less, HOT_KEY, cap_units=CAP), Sweep)
+
+
+def test_a_sweep_names_its_payer(chain: World) -> None:
+    chain.solana.give_tokens(OURS.address, 9)
+    chain.solana.mine(2)
+    step = chain.treasurer.step(lying(9, USDT_PAIR), HOT_KEY, cap_units=CAP)
+
+    assert isinstance(step, Sweep)
+    assert step.draft.intent.payer == HOT_KEY
+    alone = replace(step.draft, intent=replace(step.draft.intent, payer=None))
+    with pytest.raises(ValueError, match="message of a draft"):
+        chain.spender.sign(alone, counter=None, keys=KEYRING)
 
 
 def test_a_higher_offer_needs_no_further_funds(chain: World) -> None:
