@@ -6,6 +6,7 @@ A node's URL often carries its owner's key, so no error of this module shows one
 """
 
 import time
+import zlib
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -54,7 +55,9 @@ REFUSALS: Final = frozenset(
 )
 # The most that is read of an error's body.
 FAULT_BYTES_MAX: Final = 4096
-HEADERS: Final = {"Content-Type": "application/json", "Accept": "application/json"}
+HEADERS: Final = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "gzip"}
+# The window of zlib for the format of gzip, and for no other.
+GZIP: Final = 16 + zlib.MAX_WBITS
 
 
 class RateLimitedError(ProviderError):
@@ -134,7 +137,7 @@ class HttpNode:
                 if response.status == HTTPStatus.TOO_MANY_REQUESTS:
                     raise RateLimitedError(what, _patience_s(response.headers.get("Retry-After")))
                 if response.status in REFUSALS and response.status not in self._answers:
-                    raise StatusError(what, response.status, response.read1(FAULT_BYTES_MAX))
+                    raise StatusError(what, response.status, _fault(what, response))
                 if response.status not in self._answers:
                     raise ProviderError(f"{what}: HTTP status {response.status}")
                 body_read = _read(what, response)
@@ -156,7 +159,7 @@ class HttpNode:
             headers=self._headers,
             timeout=timeout_s,
             preload_content=False,
-            # No compressed answer is asked for.
+            # _read inflates within its bounds.
             decode_content=False,
         )
 
@@ -193,13 +196,48 @@ def _read(what: str, response: urllib3.BaseHTTPResponse) -> bytes:
     """Read a body that may never end."""
     kind, parts = usage.current_kind(), bytearray()
     bytes_max = min(REPLY_BYTES_MAX, KIND_BYTES_MAX.get(kind, REPLY_BYTES_MAX)) if kind else REPLY_BYTES_MAX
+    inflater = _inflater(what, response)
     while part := response.read1(READ_BYTES):
-        parts += part
+        # One byte more than may be, so that a bomb never unfolds.
+        parts += part if inflater is None else _inflated(what, inflater, part, bytes_max + 1 - len(parts))
         if len(parts) > bytes_max:
             raise TooMuchError(f"{what}: the answer is too long")
+    if inflater is not None and not inflater.eof:
+        raise ProviderError(f"{what}: the compressed answer is cut")
     body = bytes(parts)
     if len(body) > BLANKS_FREE and len(body.translate(None, BLANKS)) < (1 - BLANKS_SHARE_MAX) * len(body):
         raise ProviderError(f"{what}: the answer is padded with blanks")
     if body.count(b"{") + body.count(b"[") > VALUES_MAX:
         raise TooMuchError(f"{what}: the answer holds too many values")
     return body
+
+
+def _inflater(what: str, response: urllib3.BaseHTTPResponse) -> "zlib._Decompress | None":
+    """Return what inflates a body; None for one that is not compressed. Raises ProviderError for another encoding."""
+    encoding = response.headers.get("Content-Encoding", "").strip().lower()
+    if encoding in {"", "identity"}:
+        return None
+    if encoding != "gzip":
+        raise ProviderError(f"{what}: the answer is compressed in a way that was not asked for")
+    return zlib.decompressobj(GZIP)
+
+
+def _inflated(what: str, inflater: "zlib._Decompress", part: bytes, bytes_max: int) -> bytes:
+    """Return the next bytes of a body, at most this many. Raises ProviderError for a damaged one, and for a second."""
+    try:
+        inflated = inflater.decompress(part, bytes_max)
+    except zlib.error:
+        raise ProviderError(f"{what}: the compressed answer is damaged") from None
+    if inflater.unused_data:
+        raise ProviderError(f"{what}: more follows the compressed answer")
+    return inflated
+
+
+def _fault(what: str, response: urllib3.BaseHTTPResponse) -> bytes:
+    """Return the beginning of an error's body; empty if it cannot be inflated."""
+    body = response.read1(FAULT_BYTES_MAX)
+    try:
+        inflater = _inflater(what, response)
+        return body if inflater is None else _inflated(what, inflater, body, FAULT_BYTES_MAX)
+    except ProviderError:
+        return b""

@@ -3,7 +3,10 @@
 import base64
 import gzip
 import json
+import os
 import time
+import tracemalloc
+import zlib
 
 import pytest
 
@@ -159,12 +162,61 @@ def test_an_answer_of_millions_of_empty_values_is_refused(value: bytes) -> None:
         ask(Raw(b'{"jsonrpc": "2.0", "id": 1, "result": [%b]}' % values))
 
 
-def test_a_compressed_answer_is_refused() -> None:
-    """None was asked for, and a few bytes could become any number of them."""
-    packed = gzip.compress(TOLD)
-    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
-    with server(head + packed) as url, pytest.raises(ProviderError, match="not JSON-RPC"):
-        JsonRpc(url, timeout_s=5).call("eth_method", [], str)
+def packed(body: bytes, *, status: str = "200 OK", encoding: str = "gzip") -> str:
+    """Ask a server whose answer's body is compressed already."""
+    head = f"HTTP/1.1 {status}\r\nContent-Encoding: {encoding}\r\nContent-Length: {len(body)}\r\n\r\n"
+    with server(head.encode() + body) as url:
+        return JsonRpc(url, timeout_s=30).call("eth_method", [], str)
+
+
+def test_a_compressed_answer_is_an_answer() -> None:
+    assert packed(gzip.compress(TOLD)) == "0x1"
+    long = TOLD.replace(b"0x1", os.urandom(2_000_000).hex().encode())
+    assert len(packed(gzip.compress(long), encoding="GZIP")) == 4_000_000
+
+
+def test_a_compressed_answer_is_asked_for() -> None:
+    assert http.HEADERS["Accept-Encoding"] == "gzip"
+
+
+def test_a_bomb_is_refused_before_it_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "REPLY_BYTES_MAX", 1_000_000)
+    whole = zlib.compressobj(9, wbits=31)
+    bomb = b"".join(whole.compress(b"0" * 1_000_000) for _ in range(300)) + whole.flush()
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProviderError, match="too long"):
+            packed(bomb)
+        assert tracemalloc.get_traced_memory()[1] < 30_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding"),
+    [
+        (gzip.compress(TOLD)[:-1], "gzip"),
+        (gzip.compress(TOLD)[:-9] + b"\x00" * 9, "gzip"),
+        (gzip.compress(TOLD) + b"more", "gzip"),
+        (gzip.compress(TOLD) + gzip.compress(b" "), "gzip"),
+        (zlib.compress(TOLD), "deflate"),
+        (TOLD, "gzip"),
+        (TOLD, "br"),
+        (gzip.compress(gzip.compress(TOLD)), "gzip, gzip"),
+    ],
+    ids=["cut", "broken", "more", "twice", "deflate", "plain", "brotli", "nested"],
+)
+def test_what_is_not_one_compressed_answer_is_refused(body: bytes, encoding: str) -> None:
+    with pytest.raises(ProviderError, match="compress"):
+        packed(body, encoding=encoding)
+
+
+def test_a_refusal_may_be_compressed() -> None:
+    refusal = b'{"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no such plan"}}'
+    with pytest.raises(RpcError, match="no such plan"):
+        packed(gzip.compress(refusal), status="400 Bad Request")
+    with pytest.raises(RpcError, match="HTTP status 400"):
+        packed(gzip.compress(refusal)[:20], status="400 Bad Request")
 
 
 def test_an_indented_answer_is_an_answer() -> None:
