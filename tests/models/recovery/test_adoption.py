@@ -19,7 +19,7 @@ from models.payouts.rows import PayoutRow
 from models.recovery import adoption, writeoffs
 from models.recovery.writeoffs import RecoveryError
 from models.spends import matching, unexplained
-from models.spends.unexplained import UnexplainedRow
+from models.spends.unexplained import Part, UnexplainedRow
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
 from tests.models.ledger.figures import balances_of
 from tests.models.payout_links.builders import AMOUNT, ANN, BOB, new_link, rich_merchant
@@ -211,3 +211,59 @@ def test_without_a_hot_wallet_a_transaction_of_no_sender_has_no_wallet(shop: UUI
     execute("DELETE FROM treasury_addresses")
     with pytest.raises(LookupError, match="no hot wallet yet"):
         adoption.wallet_of(departure)
+
+
+def outputs(txid: str, *parts: Part, **columns: Any) -> UnexplainedRow:
+    """Note an unexplained transfer of USDT with these outputs."""
+    new = a_departure(
+        txid, outputs=[part.to_json() for part in parts], currency="USDT", contract=CONTRACT, decimals=6, **columns
+    )
+    with transaction():
+        assert unexplained.note(new)
+    noted = unexplained.find("ethereum", txid)
+    assert noted is not None
+    return noted
+
+
+def asked(departure: UnexplainedRow) -> list[UUID | None]:
+    with transaction():
+        return [None if order is None else order.id for order in adoption.asked_by(CATALOGUE, departure)]
+
+
+def test_a_payout_that_an_operator_named_belongs_to_its_output_alone(shop: UUID) -> None:
+    order = approved(shop)
+    paid = Part(order.address, order.to_units // 10**12)
+    first = outputs("0xone", paid, paid)
+    assert asked(first) == [order.id, None]
+    named = unexplained.name_payout(first, 1, order.id)
+    assert asked(named) == [None, order.id]
+    assert asked(outputs("0xtwo", paid, slot=4)) == [None]
+
+
+def test_an_output_of_another_call_asks_for_no_payout_by_itself(shop: UUID) -> None:
+    order = approved(shop)
+    mixed = outputs("0xmixed", Part(order.address, order.to_units // 10**12), is_transfer=False, spends=[["0xcoin", 0]])
+    assert asked(mixed) == [None]
+
+
+def test_an_operator_settles_no_departure_whose_claim_a_spend_has(shop: UUID) -> None:
+    """That spend may yet be included instead, so that its order would be paid by nothing."""
+    order, _ = signed(shop)
+    execute("UPDATE unexplained_departures SET outputs = jsonb_set(outputs, '{0,recipient}', '\"0xother\"')")
+    with pytest.raises(RecoveryError, match="claims what 0xlost has"):
+        adopt(shop, "another")
+    with pytest.raises(RecoveryError, match="claims what 0xlost has"):
+        writeoffs.write_off(CATALOGUE, "ethereum", "USDT", order.to_units, reason="lost", by="operator")
+
+
+@pytest.mark.parametrize(
+    ("change", "back"), [("status = 'pending'", "status = 'approved'"), ("hold_reference = ''", "hold_reference = %s")]
+)
+def test_a_named_payout_pays_only_while_it_is_approved_and_held(shop: UUID, change: str, back: str) -> None:
+    order = approved(shop)
+    named = unexplained.name_payout(outputs("0xone", Part(order.address, 1)), 0, order.id)
+    assert asked(named) == [order.id]
+    execute(f"UPDATE payouts SET {change}")
+    assert asked(named) == [None]
+    execute(f"UPDATE payouts SET {back}", (order.hold_reference,) if "%s" in back else ())
+    assert asked(named) == [order.id]

@@ -171,3 +171,17 @@ def test_a_departure_without_a_slot_that_is_in_no_block_holds_up_no_write_off(sh
     assert rows("SELECT status FROM unexplained_departures ORDER BY txid") == [("unexplained",), ("written_off",)]
     with pytest.raises(RecoveryError, match="in no block now"):
         writeoffs.pay_order(CATALOGUE, "ethereum", "0xgone", merchant_id=shop, order_id="one", by="operator")
+
+
+def test_a_release_counts_for_the_written_off_transactions_of_its_payout(shop: UUID) -> None:
+    write_off((ANN, 10))
+    other = payout(shop, address=BOB, status="approved", is_approval_required=False)
+    execute("UPDATE payouts SET wait_reason = 'frozen'")
+    assert writeoffs.release(CATALOGUE, other.id) == []
+    assert rows("SELECT wait_reason FROM payouts") == [("frozen",)], "nothing was to release"
+
+    order = payout(shop, address=ANN, status="approved", is_approval_required=False)
+    execute("UPDATE payouts SET due_at = app_now() + interval '1 hour' WHERE id = %s", (order.id,))
+    assert writeoffs.release(CATALOGUE, order.id) == ["0xlost"]
+    assert matching.written_off(CATALOGUE, order) == []
+    assert rows("SELECT due_at <= app_now() FROM payouts WHERE id = %s", (order.id,)) == [(True,)]
