@@ -139,7 +139,8 @@ def test_erapi_answers_are_read() -> None:
 
 def test_ecb_rates_are_converted_from_euros() -> None:
     rates = "<Cube currency='USD' rate='1.2'/><Cube currency='GBP' rate='0.8'/>"
-    body = f"<Envelope><Cube><Cube time='2025-11-20'>{rates}</Cube></Cube></Envelope>"
+    other = "<Note currency='CHF' rate='0.5'/>"
+    body = f"<Envelope>{other}<Cube><Cube time='2025-11-20'>{rates}</Cube></Cube></Envelope>"
     assert read("ecb", body) == {"EUR": Decimal("1.2"), "GBP": Decimal("1.5")}
 
 
