@@ -17,6 +17,7 @@ from chains.base import (
     NotYetError,
     ProviderError,
     Recorded,
+    Skipped,
 )
 from chains.net.at_once import majority
 from chains.net.budget import budget
@@ -65,7 +66,7 @@ class NodesReader(ABC, Generic[C]):
         common = self._providers.common_head(ask=True)
         return newest if common is None else min(newest, common)
 
-    def block(self, height: int) -> Block | None:
+    def block(self, height: int) -> Block | Skipped | None:
         """Return the header at a height, or None if the chain is not there yet."""
         try:
             return self._providers.attempt(lambda node: self._witnessed(self._header(node, height)))

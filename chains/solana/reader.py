@@ -1,0 +1,284 @@
+"""Finds transfers to us on Solana, slot by slot, as of `finalized`. Built by chains.registry for actors.
+
+Blocks are read from one node, so that the reader notices a node that contradicts itself and asks the next. While the
+head is far away, a few blocks are fetched at once.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise, takewhile
+from statistics import median_low
+from typing import Final
+
+from chains.base import (
+    Agreement,
+    Block,
+    BlockScan,
+    ContradictionError,
+    Cost,
+    DisagreementError,
+    NotYetError,
+    Ours,
+    Place,
+    ProviderError,
+    Recorded,
+    Skipped,
+    Snapshot,
+    Transfer,
+    witnesses_needed,
+)
+from chains.net import several
+from chains.net.at_once import majority
+from chains.net.json_rpc import JsonRpc, RpcError
+from chains.net.providers import RpcProviders
+from chains.net.reader import NodesReader
+from chains.net.usage import Kind
+from chains.one_transfer import departed
+from chains.solana import accounts, nodes, wire
+from chains.solana import block as blocks
+from chains.solana.block import Read
+from chains.solana.nodes import LackedError
+from chains.solana.spends import departures, fees
+from chains.spending import Departure
+from core.catalogue.catalogue import Pair
+
+# Blocks of one step to a node.
+AT_ONCE: Final = 8
+# The slots of a day. A node that keeps fewer is of little use after a stop.
+HISTORY_MIN: Final = 432_000
+# Why a node refuses a block, by its code.
+_UNREADABLE: Final = {
+    nodes.UNKNOWN_VERSION: "does not know the newest version of transactions",
+    nodes.NO_HISTORY: "keeps no history",
+    nodes.NO_METHOD: "lacks getBlock",
+}
+
+
+class SolanaReader(NodesReader[JsonRpc]):
+    """Reads one Solana network, as chains.family.SenderReader."""
+
+    # A node that does not know a deposit's transaction is asked for its whole block.
+    _witness_kind = Kind.BLOCKS
+
+    def __init__(self, pairs: Iterable[Pair], providers: RpcProviders) -> None:
+        super().__init__(providers)
+        self._pairs = tuple(pairs)
+        self._assets = blocks.assets_of(self._pairs)
+
+    def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
+        """Return the features that each provider lacks, with the consequences."""
+        return self._providers.apiece(_lacking)
+
+    def block(self, height: int) -> Block | Skipped | None:
+        """Return the header at a height, SKIPPED if the chain skipped it, or None if the chain is not there yet."""
+        try:
+            return self._providers.attempt(lambda node: self._witnessed_at(node, height))
+        except NotYetError:
+            return None
+
+    def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False, upon: str = "") -> Sequence[BlockScan]:
+        """Return the scans of the next blocks; see chains.family."""
+        del whole  # Nothing is ever left out.
+        try:
+            return self._marked(
+                self._providers.attempt(lambda node: self._next(node, after, head, ours, upon), kind=Kind.BLOCKS)
+            )
+        except NotYetError:
+            return ()
+
+    def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | Skipped | None:
+        """Return a block as another provider reports it, SKIPPED, or None if that one does not have it yet."""
+        try:
+            return self._providers.attempt(
+                lambda node: self._again(node, height, ours), second=True, but_by=but_by, kind=Kind.BLOCKS
+            )
+        except NotYetError:
+            return None
+
+    def final_height(self) -> int | None:
+        """Return the median of the nodes' final slots, the lower of two; None if too few answer."""
+        heights = [each for each in self._providers.everyone(nodes.head, decides=majority()) if isinstance(each, int)]
+        return median_low(heights) if len(heights) >= witnesses_needed(self.providers) else None
+
+    def locate(self, txid: str) -> int | None:
+        """Return the slot that most nodes report for a transaction, or None if no node knows it."""
+        answers = self._providers.everyone(lambda node: _located(node, txid))
+        heights = Counter(height for height in answers if isinstance(height, int))
+        return max(heights, key=lambda height: (heights[height], height), default=None)
+
+    def departure(self, txid: str, block: Block) -> Departure | None:
+        """Return a transaction that one of our keys signed; see chains.family."""
+        answers = self._providers.everyone(lambda node: departures.read(node, txid, block, self._pairs))
+        return departed(answers)
+
+    def costs(self, *, cap_units: int) -> Mapping[str, Cost]:
+        """Return the present cost of moving each coin, in lamports, to a recipient new to the coin."""
+        return fees.costs(self._providers, self._pairs, cap_units=cap_units)
+
+    def inclusions(self, block: Block, txids: Collection[str]) -> Mapping[str, Agreement]:
+        """Count the providers whose block has each transaction; see chains.family."""
+        answers = self._providers.everyone(lambda node: nodes.txids(node, block), kind=Kind.BLOCKS)
+        known = [answer for answer in answers if not isinstance(answer, ProviderError)]
+        return {txid: Agreement.of([txid in listed for listed in known]) for txid in txids}
+
+    def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
+        """Return balances after a final slot, `height` or above; nodes keep none of older slots.
+
+        Nodes answer after different slots. Those with the same balances agree, and the earliest of their slots counts.
+        """
+        del block_hash
+        snapshots = self._providers.answers(
+            lambda node: accounts.snapshot(node, places, height=height), decides=_are_alike
+        )
+        [(most, count), *_] = Counter(each.units for each in snapshots).most_common()
+        if count >= min(witnesses, self.providers) and 2 * count > len(snapshots):
+            return min((each for each in snapshots if each.units == most), key=lambda each: each.height)
+        if len({each.height for each in snapshots}) < len({(each.height, each.units) for each in snapshots}):
+            raise DisagreementError("providers show different balances after one slot")
+        raise NotYetError("too few providers show the same balances")
+
+    def _next(self, node: JsonRpc, after: int, head: int, ours: Ours, upon: str) -> list[BlockScan]:
+        slots = nodes.slots_above(node, after, head)[:AT_ONCE]
+        if not slots:
+            # Another node may have the block.
+            raise NotYetError(f"no block above {after} yet")
+        reads = _joined(after, slots, several.fetch(partial(blocks.read, node, assets=self._assets), slots))
+        self._upright(node, reads[0].block, upon)
+        return [self._dated(scan) for scan in blocks.matched(reads, ours.addresses)]
+
+    def _again(self, node: JsonRpc, height: int, ours: Ours) -> BlockScan | Skipped:
+        try:
+            read = blocks.read(node, height, self._assets)
+        except LackedError:
+            return nodes.hole(node, height)
+        [scan] = blocks.matched([read], ours.addresses)
+        return self._dated(scan)
+
+    def _dated(self, scan: BlockScan) -> BlockScan:
+        """Return a scan whose time no other provider contradicts, if it has transfers that depend on the time."""
+        if scan.transfers:
+            self._witnessed(scan.block)
+        return scan
+
+    def _witnessed_at(self, node: JsonRpc, height: int) -> Block | Skipped:
+        at = nodes.block_at(node, height)
+        return at if isinstance(at, Skipped) else self._witnessed(at)
+
+    def _witnessed(self, block: Block) -> Block:
+        """Return a block unless another provider reports its hash with another header: no hash proves a header here.
+
+        Raises DisagreementError. Providers that lag do not count, so one that is ahead is believed.
+        """
+        if self.providers == 1:
+            return block
+        others = self._providers.everyone(lambda node: nodes.block_at(node, block.height), decides=majority())
+        if any(isinstance(other, Block) and other.hash == block.hash and other != block for other in others):
+            raise DisagreementError(f"providers report different headers of block {block.height}")
+        return block
+
+    def _shown(self, node: JsonRpc, height: int) -> Block:
+        return self._header(node, height)
+
+    def _header(self, node: JsonRpc, height: int) -> Block:
+        at = nodes.block_at(node, height)
+        if isinstance(at, Skipped):
+            raise NotYetError(f"slot {height} has no block")
+        return at
+
+    def _hash(self, node: JsonRpc, height: int) -> str:
+        """Return the hash at a height; '' if the node proves that the chain skipped it."""
+        at = nodes.block_at(node, height)
+        return "" if isinstance(at, Skipped) else at.hash
+
+    def _has(self, node: JsonRpc, recorded: Recorded) -> bool:
+        """Return True if a node has a deposit: by its transaction, and if it does not know that, by its block."""
+        if self._hash(node, recorded.height) != recorded.block_hash:
+            return False
+        found = _found(node, recorded.txid)
+        if found is None:
+            credited = blocks.read(node, recorded.height, self._assets).credits
+        elif found.slot == recorded.height:
+            credited = list(blocks.credits_of(found.entry(), self._assets))
+        else:
+            return False
+        return any(_is_same(each, recorded) for each in blocks.transfers_to({recorded.recipient}, credited))
+
+
+def _joined(after: int, slots: Sequence[int], fetched: several.Fetched[int, Read]) -> list[Read]:
+    """Return the blocks that came, up to the first that did not, each upon the one before it.
+
+    Raises the first one's failure, and LackedError if the node left out a block between them.
+    """
+    reads = [fetched.answers[slot] for slot in takewhile(fetched.answers.__contains__, slots)]
+    if not reads and fetched.failure is not None:
+        raise _soon(fetched.failure) if len(slots) == 1 else fetched.failure
+    if reads[0].block.parent_height > after:
+        raise nodes.lacked(reads[0].block.parent_height)
+    for before, block in pairwise(read.block for read in reads):
+        if block.parent_height > before.height:
+            raise nodes.lacked(block.parent_height)
+        if (block.parent_height, block.parent_hash) != (before.height, before.hash):
+            raise ContradictionError(f"block {block.height} is not upon the block before it of the same provider")
+    return reads
+
+
+def _soon(failure: BaseException) -> BaseException:
+    """Return the failure to read a node's newest block: one that lists it and lacks it will have it soon."""
+    return NotYetError(str(failure)) if isinstance(failure, LackedError) else failure
+
+
+def _are_alike(answers: Sequence[Snapshot | ProviderError], pending: int) -> bool:
+    """Return True if more than half of the nodes show the same balances."""
+    shown = [answer.units for answer in answers if isinstance(answer, Snapshot)]
+    return any(2 * shown.count(each) > len(shown) + pending for each in shown)
+
+
+def _located(node: JsonRpc, txid: str) -> int | None:
+    """Return the slot of a transaction in a final block."""
+    [status] = node.call("getSignatureStatuses", [[txid], {"searchTransactionHistory": True}], wire.Statuses).value
+    return status.slot if status is not None and status.confirmation_status == "finalized" else None
+
+
+def _found(node: JsonRpc, txid: str) -> wire.Found | None:
+    found = node.call_or_none("getTransaction", [txid, nodes.FORM], wire.Found)
+    if found is not None and found.transaction.signatures[:1] != [txid]:
+        raise ContradictionError("another transaction than was asked for")
+    return found
+
+
+def _is_same(transfer: Transfer, recorded: Recorded) -> bool:
+    return (transfer.txid, transfer.ordinal, transfer.currency, transfer.units, transfer.recipient) == (
+        recorded.txid,
+        recorded.ordinal,
+        recorded.currency,
+        recorded.units,
+        recorded.recipient,
+    )
+
+
+def _lacking(node: JsonRpc) -> list[str]:
+    """Return the features that a node lacks."""
+    newest = nodes.head(node)
+    try:
+        shown = nodes.whole(node, newest, wire.FullBlock, details="accounts").transactions
+    except RpcError as error:
+        if error.code not in _UNREADABLE:
+            raise
+        return [f"{_UNREADABLE[error.code]}: no block can be read"]
+    lines = []
+    if not all(each.owner and each.program_id for entry in shown for each in entry.meta.post_token_balances):
+        lines.append("names no owners of token accounts: no block that moves offered tokens is read")
+    if shown and not _keeps(node, shown[-1].transaction.signatures[0]):
+        lines.append("finds no transaction by its id: it proves no deposit, nor a payout")
+    first = node.call("getFirstAvailableBlock", [], wire.Slot)
+    if first > newest - HISTORY_MIN and not nodes.is_first(node, first):
+        lines.append(f"has no block below {first}: after a longer stop no block can be read from it")
+    return lines
+
+
+def _keeps(node: JsonRpc, txid: str) -> bool:
+    try:
+        return _found(node, txid) is not None
+    except RpcError:
+        return False
