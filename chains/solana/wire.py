@@ -188,6 +188,7 @@ def block(header: Header, slot: int) -> Block:
         parent_height=header.parent_slot,
         parent_hash=key(header.previous_blockhash),
         time=_moment(header.block_time),
+        count=header.block_height,
         is_proved=False,
     )
 
