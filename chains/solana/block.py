@@ -78,10 +78,10 @@ def matched(reads: Collection[Read], ours: Ours) -> list[BlockScan]:
 
 def transfers_to(mine: Collection[str], credited: Iterable[Credit]) -> tuple[Transfer, ...]:
     """Return the credits to some recipients. Raises ContradictionError if one transaction credits an account twice."""
-    found = [credit for credit in credited if credit.recipient in mine and _is_associated(credit)]
-    if len({(credit.txid, credit.currency, credit.recipient) for credit in found}) != len(found):
+    credited_to = [credit for credit in credited if credit.recipient in mine and _is_associated(credit)]
+    if len({(credit.txid, credit.currency, credit.recipient) for credit in credited_to}) != len(credited_to):
         raise ContradictionError("a transaction names an account twice")
-    return tuple(map(_transfer, found))
+    return tuple(map(_transfer, credited_to))
 
 
 def credits_of(entry: wire.Entry, assets: Assets) -> Iterator[Credit]:

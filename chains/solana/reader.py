@@ -36,8 +36,7 @@ from chains.net.reader import NodesReader
 from chains.net.usage import Kind
 from chains.one_transfer import departed
 from chains.solana import accounts, nodes, wire
-from chains.solana import block as blocks
-from chains.solana.block import Read
+from chains.solana.block import Read, assets_of, credits_of, matched, read, transfers_to
 from chains.solana.nodes import LackedError
 from chains.solana.spends import departures, fees
 from chains.spending import Departure
@@ -64,7 +63,7 @@ class SolanaReader(NodesReader[JsonRpc]):
     def __init__(self, pairs: Iterable[Pair], providers: RpcProviders) -> None:
         super().__init__(providers)
         self._pairs = tuple(pairs)
-        self._assets = blocks.assets_of(self._pairs)
+        self._assets = assets_of(self._pairs)
 
     def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
         """Return the features that each provider lacks, with the consequences."""
@@ -143,16 +142,16 @@ class SolanaReader(NodesReader[JsonRpc]):
         if not slots:
             # Another node may have the block.
             raise NotYetError(f"no block above {after} yet")
-        reads = _joined(after, slots, several.fetch(partial(blocks.read, node, assets=self._assets), slots))
+        reads = _joined(after, slots, several.fetch(partial(read, node, assets=self._assets), slots))
         self._upright(node, reads[0].block, upon)
-        return [self._dated(scan) for scan in blocks.matched(reads, ours.addresses)]
+        return [self._dated(scan) for scan in matched(reads, ours.addresses)]
 
     def _again(self, node: JsonRpc, height: int, ours: Ours) -> BlockScan | Skipped:
         try:
-            read = blocks.read(node, height, self._assets)
+            there = read(node, height, self._assets)
         except LackedError:
             return nodes.hole(node, height)
-        [scan] = blocks.matched([read], ours.addresses)
+        [scan] = matched([there], ours.addresses)
         return self._dated(scan)
 
     def _dated(self, scan: BlockScan) -> BlockScan:
@@ -195,14 +194,14 @@ class SolanaReader(NodesReader[JsonRpc]):
         """Return True if a node has a deposit: by its transaction, and if it does not know that, by its block."""
         if self._hash(node, recorded.height) != recorded.block_hash:
             return False
-        found = _found(node, recorded.txid)
-        if found is None:
-            credited = blocks.read(node, recorded.height, self._assets).credits
-        elif found.slot == recorded.height:
-            credited = list(blocks.credits_of(found.entry(), self._assets))
+        shown = _shown_tx(node, recorded.txid)
+        if shown is None:
+            credited = read(node, recorded.height, self._assets).credits
+        elif shown.slot == recorded.height:
+            credited = list(credits_of(shown.entry(), self._assets))
         else:
             return False
-        return any(_is_same(each, recorded) for each in blocks.transfers_to({recorded.recipient}, credited))
+        return any(_is_same(each, recorded) for each in transfers_to({recorded.recipient}, credited))
 
 
 def _joined(after: int, slots: Sequence[int], fetched: several.Fetched[int, Read]) -> list[Read]:
@@ -215,7 +214,7 @@ def _joined(after: int, slots: Sequence[int], fetched: several.Fetched[int, Read
         raise _soon(fetched.failure) if len(slots) == 1 else fetched.failure
     if reads[0].block.parent_height > after:
         raise nodes.lacked(reads[0].block.parent_height)
-    for before, block in pairwise(read.block for read in reads):
+    for before, block in pairwise(each.block for each in reads):
         if block.parent_height > before.height:
             raise nodes.lacked(block.parent_height)
         if (block.parent_height, block.parent_hash) != (before.height, before.hash):
@@ -240,11 +239,11 @@ def _located(node: JsonRpc, txid: str) -> int | None:
     return status.slot if status is not None and status.confirmation_status == "finalized" else None
 
 
-def _found(node: JsonRpc, txid: str) -> wire.Found | None:
-    found = node.call_or_none("getTransaction", [txid, nodes.FORM], wire.Found)
-    if found is not None and found.transaction.signatures[:1] != [txid]:
+def _shown_tx(node: JsonRpc, txid: str) -> wire.Found | None:
+    shown = node.call_or_none("getTransaction", [txid, nodes.FORM], wire.Found)
+    if shown is not None and shown.transaction.signatures[:1] != [txid]:
         raise ContradictionError("another transaction than was asked for")
-    return found
+    return shown
 
 
 def _is_same(transfer: Transfer, recorded: Recorded) -> bool:
@@ -279,6 +278,6 @@ def _lacking(node: JsonRpc) -> list[str]:
 
 def _keeps(node: JsonRpc, txid: str) -> bool:
     try:
-        return _found(node, txid) is not None
+        return _shown_tx(node, txid) is not None
     except RpcError:
         return False
