@@ -16,7 +16,12 @@ from core.catalogue.fields import Environment
 from core.settings.settings import Settings
 
 _MODULES: Final[Mapping[str, str]] = MappingProxyType(
-    {"evm": "chains.evm.family", "bitcoin": "chains.bitcoin.family", "tron": "chains.tron.family"}
+    {
+        "evm": "chains.evm.family",
+        "bitcoin": "chains.bitcoin.family",
+        "tron": "chains.tron.family",
+        "solana": "chains.solana.family",
+    }
 )
 
 

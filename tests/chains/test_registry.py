@@ -45,8 +45,8 @@ def test_a_network_without_providers_is_not_served() -> None:
 
 
 def test_a_family_that_this_version_does_not_know_is_not_served() -> None:
-    with pytest.raises(LookupError, match="solana is not served"):
-        reader(NETWORKS["solana"], settings().model_copy(update={"rpc_urls": {"solana": ("http://127.0.0.1:1",)}}))
+    with pytest.raises(LookupError, match="ton is not served"):
+        reader(NETWORKS["ton"], settings().model_copy(update={"rpc_urls": {"ton": ("http://127.0.0.1:1",)}}))
 
 
 def test_a_network_keeps_its_spender_which_shares_the_adapters_connections() -> None:

@@ -20,7 +20,7 @@ from devstack.supervise.ports import LOOPBACK
 # Every second broadcast is taken and its answer lost, the first one too.
 EVERY = 2
 # By the method that is called, or by the path.
-BROADCASTS = frozenset({"eth_sendRawTransaction", "sendrawtransaction", "/wallet/broadcasthex"})
+BROADCASTS = frozenset({"eth_sendRawTransaction", "sendrawtransaction", "/wallet/broadcasthex", "sendTransaction"})
 
 
 class Dropping(ThreadingHTTPServer):

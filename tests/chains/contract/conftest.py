@@ -17,13 +17,23 @@ from models.deposits import cursors
 from tests.chains.contract.bitcoin import BitcoinRig, RealBitcoinRig
 from tests.chains.contract.evm import EvmRig
 from tests.chains.contract.rig import Rig
+from tests.chains.contract.solana import SolanaRig
 from tests.chains.contract.toy import CoinsRig, CounterRig, WindowRig
 from tests.chains.contract.tron import TronRig
 from tests.chains.toy.nodes import NODES
 from tests.chains.toy.plug import forget, plug
 from tests.peers.bitcoind.kept import KeptChain, kept_chain
 
-RIGS: Final[tuple[type[Rig], ...]] = (EvmRig, TronRig, RealBitcoinRig, BitcoinRig, CounterRig, CoinsRig, WindowRig)
+RIGS: Final[tuple[type[Rig], ...]] = (
+    EvmRig,
+    TronRig,
+    SolanaRig,
+    RealBitcoinRig,
+    BitcoinRig,
+    CounterRig,
+    CoinsRig,
+    WindowRig,
+)
 Start = Callable[..., Rig]
 OURS: Final[Mapping[str, str]] = {
     "test_a_payment_is_credited_once_however_often_its_block_is_read": "it tells blocks that prove what they hold",
@@ -95,6 +105,8 @@ def start(
                 made = kind(database, request.getfixturevalue(chain), stack)
             elif kind is TronRig:
                 made = TronRig(database, stack)
+            elif kind is SolanaRig:
+                made = SolanaRig(database, stack)
             else:
                 made = kind(database)
             return stack.enter_context(made.served_by(providers, **env))

@@ -123,12 +123,11 @@ def test_all_problems_are_reported_at_once() -> None:
     ]
 
 
-@pytest.mark.parametrize("network", ["SOLANA", "TON"])
-def test_a_network_without_an_adapter_cannot_be_switched_on(network: str) -> None:
+def test_a_network_without_an_adapter_cannot_be_switched_on() -> None:
     """Such a network would take orders that no actor could carry out."""
-    (problem,) = problems({**DEVELOPMENT, f"{network}_RPC_URLS": "http://127.0.0.1:1"})
+    (problem,) = problems({**DEVELOPMENT, "TON_RPC_URLS": "http://127.0.0.1:1"})
 
-    assert problem.startswith(f"{network}_RPC_URLS: this version has no adapter")
+    assert problem.startswith("TON_RPC_URLS: this version has no adapter")
 
 
 def test_a_missing_address_is_named_once() -> None:
@@ -312,7 +311,7 @@ def test_an_explorer_may_be_replaced_or_left_out() -> None:
         ("BSC_FEE_CAP", "0"),
         ("BSC_FEE_CAP", "much"),
         ("BSC_FEE_CAP", "2001"),
-        ("SOLANA_FEE_CAP", "7"),
+        ("TON_FEE_CAP", "7"),
         ("DOGECHAIN_FEE_CAP", "7"),
         ("TRON_GAS_CAP_GWEI", "7"),
         ("DOGECHAIN_GAS_CAP_GWEI", "7"),
@@ -391,9 +390,9 @@ def test_a_cold_address_is_checked_and_stored_in_its_stored_form() -> None:
     assert settings.cold_addresses == {"ethereum": cold.lower()}
     misspelt = problems(DEVELOPMENT | {"ETHEREUM_COLD_ADDRESS": cold.replace("A", "a", 1).replace("E", "e", 1)})
     assert misspelt[0].startswith("ETHEREUM_COLD_ADDRESS: The address is misspelt")
-    assert problems(DEVELOPMENT | {"SOLANA_COLD_ADDRESS": cold, "BASE_COLD_ADDRESS": "0x12"}) == (
+    assert problems(DEVELOPMENT | {"TON_COLD_ADDRESS": cold, "BASE_COLD_ADDRESS": "0x12"}) == (
         "BASE_COLD_ADDRESS: The address must be 0x and 40 hexadecimal digits.",
-        "SOLANA_COLD_ADDRESS: this version serves no such network",
+        "TON_COLD_ADDRESS: this version serves no such network",
     )
 
 
