@@ -101,7 +101,10 @@ def _coins(entry: wire.Entry, currency: str) -> Iterator[Credit]:
     keys, meta = entry.transaction.account_keys, entry.meta
     changes = [after - before for before, after in zip(meta.pre_balances, meta.post_balances, strict=True)]
     changes[PAYER] += meta.fee
-    sender = _one_of(keys[place].pubkey for place, change in enumerate(changes) if change < 0)
+    # SOL that leaves a token account, as its rent does when it is closed, is its owner's.
+    owners = {each.account_index: each.owner for each in meta.pre_token_balances}
+    fallen = [place for place, change in enumerate(changes) if change < 0]
+    sender = _one_of(dict.fromkeys(owners.get(place) or keys[place].pubkey for place in fallen))
     changes[PAYER] -= meta.fee
     for place, units in enumerate(changes):
         if units > 0:

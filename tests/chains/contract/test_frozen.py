@@ -9,6 +9,7 @@ import pytest
 from actors import context
 from actors.rates import network_fees
 from actors.treasury import sweep
+from core.catalogue.families import traits_of
 from models.db.base import rows, value
 from models.payouts import freezes
 from models.payouts import rows as payouts
@@ -105,8 +106,10 @@ def test_a_sweep_from_an_address_that_was_frozen_under_way_is_tried_no_more_at_a
     network_fees.refresh_network_fees(rich.code)
     context.context().market.forget()
     sweep.keep_treasury(rich.code)
-    rich.follow(1)
-    sweep.keep_treasury(rich.code)
+    if traits_of(rich.network).funds_addresses:
+        # Its gas comes first.
+        rich.follow(1)
+        sweep.keep_treasury(rich.code)
     rich.sign()
     rich.forget_waiting()
     rich.freeze(stored(invoice))

@@ -101,6 +101,24 @@ def test_rent_that_a_program_returns_to_us_is_sol(chain: World) -> None:
     assert chain.credits(chain.solana.signed([close], buyer=OTHER)) == [("SOL", RENT, OURS)]
 
 
+def test_rent_home_is_no_topup(chain: World) -> None:
+    """The rent of a token account that a sweep closes comes from its owner."""
+    chain.solana.give_tokens(OTHER.address, 50)
+    source, target = (Pubkey.from_string(holding(one)) for one in (OTHER.address, BUYER.address))
+    swept = [
+        move_tokens(source, Pubkey.from_string(USDT), target, OTHER.key, units=50, decimals=DECIMALS),
+        close_holding(source, BUYER.key, OTHER.key),
+    ]
+
+    slot = chain.included(chain.solana.signed(swept, others=[OTHER.keypair])).block.height
+    scan = chain.scan(slot, {BUYER.address})
+
+    assert {(each.currency, each.sender) for each in scan.transfers} == {
+        ("SOL", OTHER.address),
+        ("USDT", OTHER.address),
+    }
+
+
 def test_an_account_that_becomes_ours_brings_nothing(chain: World) -> None:
     chain.solana.give_tokens(OTHER.address, 50)
     source = Pubkey.from_string(holding(OTHER.address))
