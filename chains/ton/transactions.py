@@ -156,14 +156,14 @@ def _message(parts: Slice) -> Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Description:
+    compute: Compute
+    action: Action | None
+    bounce: Bounce | None
+    aborted: bool
+    destroyed: bool
     storage_fees: int
     storage_due: int
     due_collected: int
-    compute: Compute
-    action: Action | None
-    aborted: bool
-    bounce: Bounce | None
-    destroyed: bool
 
 
 def _description(cell: Cell) -> _Description:

@@ -34,11 +34,9 @@ class SolanaChain(DevelopmentChain):
 
     def __init__(self, node: SolanaNode, *, pairs: Sequence[Pair], buyer_key: str) -> None:
         super().__init__(node.name)
-        self.network = node.network
-        self.url = node.url
+        self.network, self.url = node.network, node.url
         self.tokens = {pair.currency: pair.contract for pair in pairs if pair.contract is not None}
-        self._node = node
-        self._pairs = pairs
+        self._node, self._pairs = node, pairs
         self._buyer = Buyer(buyer_key)
         self._is_hot_funded = False
 

@@ -30,10 +30,10 @@ class SolanaNode(Program):
         program: Path,
         folder: Path,
         *,
-        network: Network,
-        port: int,
-        leash: Leash,
         block_time_s: float = BLOCK_TIME_S,
+        network: Network,
+        leash: Leash,
+        port: int,
     ) -> None:
         super().__init__(f"chain:{network.code}")
         self.network = network.code

@@ -3,44 +3,27 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
+from devstack.served import ChainHandler, ChainServer, mine_every
 from devstack.solana.answers import answer
 from devstack.solana.faults import Fault
 from devstack.solana.simulator import FINALITY_LAG, Simulator
-from devstack.supervise.ports import LOOPBACK
 
 BODY_BYTES_MAX: Final = 50 * 1024
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 
 
-class Server(ThreadingHTTPServer):
-    """The HTTP server of one chain."""
-
-    daemon_threads = True
-
-    def __init__(self, simulator: Simulator, port: int = 0) -> None:
-        self.simulator = simulator
-        super().__init__((LOOPBACK, port), Handler)
-        self.url = f"http://{LOOPBACK}:{self.server_port}"
-
-
-class Handler(BaseHTTPRequestHandler):
+class Handler(ChainHandler):
     """The requests of one connection."""
 
-    protocol_version = "HTTP/1.1"
-    # Head and body are two writes: each answer would wait 40 ms for the client's kernel.
-    disable_nagle_algorithm = True
     server: Server
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802  named so where it is inherited
         """Answer a request, or a list of them."""
         length = int(self.headers.get("Content-Length") or 0)
         if length > BODY_BYTES_MAX:
@@ -49,14 +32,11 @@ class Handler(BaseHTTPRequestHandler):
         try:
             asked = json.loads(self.rfile.read(length))
         except ValueError:
-            self._tell(_error(None, PARSE_ERROR, "Parse error"))
+            self.reply(_error(None, PARSE_ERROR, "Parse error"))
             return
         is_list = isinstance(asked, list)
         replies = [self._reply(one) for one in (asked if is_list else [asked])]
-        self._tell(replies if is_list else replies[0])
-
-    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  named so where it is inherited
-        """Log nothing."""
+        self.reply(replies if is_list else replies[0])
 
     def _reply(self, asked: Any) -> dict[str, Any]:
         if not isinstance(asked, dict) or not isinstance(asked.get("params", []), list):
@@ -68,24 +48,16 @@ class Handler(BaseHTTPRequestHandler):
             return _error(number, fault.code, fault.message, fault.data)
         return {"jsonrpc": "2.0", "result": result, "id": number}
 
-    def _tell(self, reply: object) -> None:
-        body = json.dumps(reply).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+
+class Server(ChainServer[Simulator]):
+    """The HTTP server of one chain."""
+
+    handler = Handler
 
 
 def _error(number: object, code: int, message: str, data: object = None) -> dict[str, Any]:
     error: dict[str, Any] = {"code": code, "message": message}
     return {"jsonrpc": "2.0", "error": error | ({} if data is None else {"data": data}), "id": number}
-
-
-def _tick(simulator: Simulator, block_time_s: float) -> None:
-    while True:
-        time.sleep(block_time_s)
-        simulator.mine()
 
 
 def main(
@@ -100,7 +72,7 @@ def main(
     """Serve a chain that is kept in a file; without a block time it makes blocks on request."""
     simulator = Simulator(identity, finality_lag=finality_lag, skip_every=skip_every, path=path)
     if block_time_s:
-        threading.Thread(target=_tick, args=(simulator, block_time_s), daemon=True).start()
+        mine_every(simulator, block_time_s)
     with Server(simulator, port) as server:
         server.serve_forever()
 
