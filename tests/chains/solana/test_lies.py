@@ -131,6 +131,13 @@ def test_a_block_whose_parts_contradict_each_other_is_not_read(chain: World, nam
     assert len(chain.scan(slot).transfers) == 3
 
 
+def test_a_block_with_a_transaction_twice_is_refused_though_it_pays_others(chain: World) -> None:
+    slot = chain.included(chain.solana.transfer(THEIRS, SOL)).block.height
+
+    with lying(chain, getBlock=_block(_twice)) as liar, pytest.raises(ProviderError, match="a transaction twice"):
+        liar.scan(slot)
+
+
 @pytest.mark.parametrize(
     ("change", "left"),
     [
