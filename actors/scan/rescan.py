@@ -30,7 +30,7 @@ log = structlog.get_logger()
 BLOCKS_PER_STEP: Final = 40
 # The newest blocks are left to the scan, by number and by time: nodes that lag a little have caught up then.
 BEHIND: Final = 6
-BEHIND_S: Final = 6
+BEHIND_S: Final = 15
 # However small RESCAN_S is, the second reading may fall behind by this many blocks.
 DEPTH_MIN: Final = 6
 MS_PER_S: Final = 1_000

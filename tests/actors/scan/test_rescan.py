@@ -179,10 +179,11 @@ def test_a_small_setting_does_not_disable_the_second_reading_of_slow_blocks() ->
     for rescan_s in (1, 3_600):
         depth = rescan.depth_blocks(networks["bitcoin"], rescan_s)
         assert rescan._span(networks["bitcoin"], 1_000, depth=depth) == (1_000 - 11, 1_000 - 6)
-    assert {code: rescan.behind_blocks(networks[code]) for code in ("bitcoin", "ethereum", "arbitrum")} == {
+    assert {code: rescan.behind_blocks(networks[code]) for code in ("bitcoin", "ethereum", "arbitrum", "solana")} == {
         "bitcoin": 6,
         "ethereum": 6,
-        "arbitrum": 24,
+        "arbitrum": 60,
+        "solana": 75,
     }
 
 

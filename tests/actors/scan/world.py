@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 from uuid import UUID
 
 from actors import context
@@ -60,6 +61,8 @@ class World:
     def served_by(self, count: int = 1) -> Iterator[World]:
         """Put a number of providers between node and gateway, and let the scan begin."""
         with contextlib.ExitStack() as stack:
+            # Blocks are a second apart here, and many at once come too soon.
+            stack.enter_context(mock.patch.object(rescan, "BEHIND_S", rescan.BEHIND))
             self.providers = [
                 stack.enter_context(LyingRpc(self.node.url, key=f"provider-{number}")) for number in range(count)
             ]

@@ -403,7 +403,7 @@ class Rig(ABC):
 
     def reread(self) -> None:
         """Read all blocks a second time that may be."""
-        self.advance(rescan.BEHIND + 1)
+        self.advance(rescan.behind_blocks(self.network) + 1)
         execute("UPDATE chain_cursors SET reread_height = NULL")
         rescan.rescan_recent(self.code)
         self.poll()
