@@ -13,6 +13,8 @@ from models.db.base import execute, rows, transaction
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.spends import matching, seen, signing_stops, unexplained
+from models.spends.outputs import OutputRow
+from models.spends.rows import SpendRow
 from models.spends.unexplained import Part, UnexplainedRow
 from tests.models.builders import CATALOGUE, merchant
 from tests.models.payout_links.builders import new_link
@@ -236,3 +238,16 @@ def test_coins_of_a_network_that_is_not_signed_for_are_doubted(shop: UUID) -> No
     assert "BTC" not in signing_stops.doubted_coins(CATALOGUE, served)
     assert signing_stops.doubted_coins(CATALOGUE, served, but="ethereum") == set()
     assert signing_stops.doubted_coins(CATALOGUE, {"tron"}) == set()
+
+
+@pytest.mark.parametrize(("asked", "moved"), [("1", "1"), ("1", "2"), ("", "1"), ("1", "")])
+def test_a_departure_with_another_memo_is_no_attempt_of_a_spend(asked: str, moved: str) -> None:
+    """Two payouts of one sum to one exchange differ by their memos alone."""
+    output = OutputRow(spend_id=uuid7(), recipient="0xthem", token_units=7, memo=asked)
+    spend = SpendRow(
+        id=output.spend_id, network="ethereum", purpose="payout", sender="0xhot", currency="ETH", contract=None,
+        decimals=18, token_units=7, slot=None,
+    )  # fmt: skip
+    spend = spend.but(outputs=(output,))
+    departure = a_departure(contract=None, outputs=[Part("0xthem", 7, memo=moved).to_json()])
+    assert unexplained.may_be(departure, spend) is (asked == moved)
