@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from devstack.served import ChainHandler, ChainServer, mine_every
+from devstack.simulated.served import ChainHandler, ChainServer, mine_every
 from devstack.solana.answers import answer
 from devstack.solana.faults import Fault
 from devstack.solana.simulator import FINALITY_LAG, Simulator

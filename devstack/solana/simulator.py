@@ -15,7 +15,7 @@ from typing import Any, Final
 from solders.account import Account
 from solders.pubkey import Pubkey
 
-from devstack.journal import Journal
+from devstack.simulated.journal import Journal
 from devstack.solana.acts import ACTS
 from devstack.solana.blocks import Block, Included, block_hash, genesis
 from devstack.solana.engine import Accounts, Engine, Outcome

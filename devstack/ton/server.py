@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from devstack.served import ChainHandler, ChainServer
+from devstack.simulated.served import ChainHandler, ChainServer
 from devstack.ton.answers import Fault, answer
 from devstack.ton.simulator import Simulator
 

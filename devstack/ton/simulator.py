@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from chains.ton import boc, messages, transactions
 from chains.ton.cells import Cell
-from devstack.journal import Journal
+from devstack.simulated.journal import Journal
 from devstack.ton.accounts import Account, Accounts, read
 from devstack.ton.blocks import (
     BASECHAIN,

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import typer
 
-from devstack.served import ChainHandler, ChainServer, mine_every
+from devstack.simulated.served import ChainHandler, ChainServer, mine_every
 from devstack.tron.answers import answer
 from devstack.tron.simulator import SOLIDITY_LAG, Simulator
 

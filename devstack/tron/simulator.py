@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from devstack.journal import Journal
+from devstack.simulated.journal import Journal
 from devstack.tron.acts import ACTS
 from devstack.tron.blocks import Block, Included, genesis, make_block
 from devstack.tron.machine import Machine, Moment
