@@ -21,7 +21,6 @@ from uuid import UUID
 
 import jinja2
 from falcon import Request, Response
-from markupsafe import Markup
 
 from api.gateway import Gateway
 from api.http import http_cache
@@ -51,8 +50,6 @@ COMMON: Final = "common.js"
 FOLLOWING: Final = ("pay.js", "claim.js")
 # The place of a page's own ETag, which is computed without it.
 TAG_PLACE: Final = 'data-tag=""'
-# The letters at each end of an address by which people compare it.
-STRESSED_CHARS: Final = 6
 # The significant digits of a rate.
 RATE_DIGITS: Final = 6
 # A page is compressed for each reader: this level takes a tenth of a millisecond.
@@ -358,7 +355,7 @@ def templates(static: StaticFiles) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(static=static.url, coin_icons=icons.COINS, network_icons=icons.NETWORKS)
-    environment.filters.update(web_link=web_link, utc_time=utc_time, utc_day=utc_day, stressed=stressed)
+    environment.filters.update(web_link=web_link, utc_time=utc_time, utc_day=utc_day)
     return environment
 
 
@@ -385,14 +382,6 @@ def rounded(rate: Decimal) -> str:
     """Write a rate with six digits, at least two of them after the point."""
     places = max(2, RATE_DIGITS - 1 - rate.adjusted())
     return f"{rate:,.{places}f}"
-
-
-def stressed(address: str) -> Markup:
-    """Return an address with its ends in bold, by which people compare addresses."""
-    if len(address) <= 2 * STRESSED_CHARS:
-        return Markup("<b>{}</b>").format(address)
-    head, body, tail = address[:STRESSED_CHARS], address[STRESSED_CHARS:-STRESSED_CHARS], address[-STRESSED_CHARS:]
-    return Markup("<b>{}</b>{}<b>{}</b>").format(head, body, tail)
 
 
 def utc_time(unix_s: int) -> str:

@@ -4,7 +4,7 @@ A transaction belongs to one account: a message comes in, the account's code may
 how that went; their order is storage, credit, computing, action, bounce. A transaction's id is the hash of its cell.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final, Literal
 
 from chains.ton import dictionaries, messages
@@ -59,7 +59,23 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transaction:
+class Description:
+    """The phases of a transaction."""
+
+    # Rent of the account's cells: taken now, and owed from now on.
+    storage_fees: int
+    storage_due: int
+    # The part of the incoming coin that paid for rent owed before.
+    due_collected: int
+    compute: Compute
+    action: Action | None
+    aborted: bool
+    bounce: Bounce | None
+    destroyed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction(Description):
     """An ordinary transaction. Fees are in base units of the coin, `now` in seconds since 1970."""
 
     hash: bytes
@@ -74,16 +90,6 @@ class Transaction:
     incoming: Message
     outgoing: tuple[Message, ...]
     total_fees: int
-    # Rent of the account's cells: taken now, and owed from now on.
-    storage_fees: int
-    storage_due: int
-    # The part of the incoming coin that paid for rent owed before.
-    due_collected: int
-    compute: Compute
-    action: Action | None
-    aborted: bool
-    bounce: Bounce | None
-    destroyed: bool
 
     @property
     def succeeded(self) -> bool:
@@ -123,14 +129,7 @@ def read(cell: Cell, *, workchain: int = 0) -> Transaction:
         incoming=incoming,
         outgoing=outgoing,
         total_fees=total_fees,
-        storage_fees=description.storage_fees,
-        storage_due=description.storage_due,
-        due_collected=description.due_collected,
-        compute=description.compute,
-        action=description.action,
-        aborted=description.aborted,
-        bounce=description.bounce,
-        destroyed=description.destroyed,
+        **{each.name: getattr(description, each.name) for each in fields(Description)},
     )
 
 
@@ -154,19 +153,7 @@ def _message(parts: Slice) -> Message:
     return messages.read(cell)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Description:
-    compute: Compute
-    action: Action | None
-    bounce: Bounce | None
-    aborted: bool
-    destroyed: bool
-    storage_fees: int
-    storage_due: int
-    due_collected: int
-
-
-def _description(cell: Cell) -> _Description:
+def _description(cell: Cell) -> Description:
     parts = Slice(cell)
     if parts.uint(_TAG_BITS) != _ORDINARY:
         raise CellError("no ordinary transaction")
@@ -180,7 +167,7 @@ def _description(cell: Cell) -> _Description:
     bounce = _bounce(parts) if parts.bit() else None
     destroyed = parts.bit()
     parts.end()
-    return _Description(
+    return Description(
         storage_fees=storage_fees,
         storage_due=storage_due,
         due_collected=due_collected,

@@ -95,9 +95,11 @@ def test_a_public_answer_holds_nothing_private(live: Live, name: str, state: str
     # The description of the API speaks of merchants, being no answer about one.
     if name == "getOpenapi":
         secrets = [MARK, str(live.shop), secrets[2], "pk_unified"]
-    # A link shows the merchant's name.
+    # A link shows the merchant's name, and so does the page of a payment.
     if name in {"getLink", "link page"}:
         secrets = [secret for secret in secrets if secret not in {"Shop", "merchant"}]
+    if name == "page":
+        secrets.remove("Shop")
     # "merchant" is one of the kinds of freezes; which merchant is frozen is not shown.
     if name == "getMetrics":
         secrets.remove("merchant")
