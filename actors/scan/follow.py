@@ -144,7 +144,11 @@ def _note_head(network: Network, at: Cursor, looked_at: datetime | None, *, is_s
     traits, age_max_s = traits_of(network), _head_age_max_s(network)
     if is_stopped:
         signing_stops.note_caught_up(
-            network.code, window_s=traits.window_s, age_max_s=age_max_s, needs_new_block=traits.resumes_on_new_block
+            network.code,
+            window_s=traits.window_s,
+            window_blocks=traits.window_blocks,
+            age_max_s=age_max_s,
+            needs_new_block=traits.resumes_on_new_block,
         )
     if looked_at is not None:
         cursors.reach_head(network.code, at=at, asked_at=looked_at, age_max_s=age_max_s)

@@ -51,6 +51,8 @@ class Traits:
     gather_max_s: int = 0
     # Where the claim is a window: a transaction signed now can be included this long after the newest block.
     window_s: int = 0
+    # The same in blocks, where the chain counts windows in them.
+    window_blocks: int = 0
     # Whether the hot wallet signs sweeps too and pays for them, so that deposit addresses need no gas coin.
     has_cosigned_sweeps: bool = False
     # The number of block times after which the signer raises the offer of a spend that is in no block.
@@ -144,6 +146,7 @@ TRAITS: Final[Mapping[Family, Traits]] = MappingProxyType(
             outputs_max=1,
             in_flight_max=64,
             window_s=120,
+            window_blocks=150,
             has_cosigned_sweeps=True,
             has_hex_txids=False,
         ),

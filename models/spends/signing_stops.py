@@ -41,7 +41,8 @@ OF_RESTORE: Final = (ANOTHER_DATABASE, AFTER_GAP)
 
 # A stop restored with a backup does not cover what the database lost since, and has the wrong time.
 _AGAIN: Final = (
-    "UPDATE signing_stops s SET reason = %s, is_caught_up = false, stopped_at = app_now() WHERE s.network = %s"
+    "UPDATE signing_stops s SET reason = %s, is_caught_up = false, stopped_at = app_now(), counted_from = NULL"
+    " WHERE s.network = %s"
     " AND s.reason <> %s AND EXISTS (SELECT FROM database_marks m WHERE m.network = s.network"
     f"   AND (m.system_identifier, m.timeline) NOT IN ({_IDENTITY}))"
 )
@@ -75,6 +76,8 @@ class Stop(Table, table="signing_stops"):
     # True if the scan has reached the chain's head since.
     is_caught_up: bool = BY_DATABASE
     stopped_at: datetime = BY_DATABASE
+    # The chain's own count of blocks at the first head that the scan reached since; None where windows are no blocks.
+    counted_from: Big | None = BY_DATABASE
     age_s: int = derived("extract(epoch FROM app_now() - stopped_at)::bigint")
 
 
@@ -108,7 +111,7 @@ def _doubt(network: str) -> None:
         freezes.freeze("network", network, reason=AFTER_GAP, frozen_by=RECOVERY)
     else:
         execute(
-            "UPDATE signing_stops SET is_caught_up = false, stopped_at = app_now(),"
+            "UPDATE signing_stops SET is_caught_up = false, stopped_at = app_now(), counted_from = NULL,"
             " reason = CASE WHEN reason = %s THEN reason ELSE %s END WHERE network = %s",
             (ANOTHER_DATABASE, AFTER_GAP, network),
         )
@@ -188,7 +191,7 @@ def distrust() -> None:
         execute("UPDATE database_marks SET timeline = %s", (_GONE,))
         # A stop restored with the old state may say that the scan has caught up, which was true then, and has the wrong
         # time.
-        execute("UPDATE signing_stops SET is_caught_up = false, stopped_at = app_now()")
+        execute("UPDATE signing_stops SET is_caught_up = false, stopped_at = app_now(), counted_from = NULL")
         for family in reservations.SEQUENCES:
             gone = DatabaseMark(network=_pool(family), system_identifier=_GONE, timeline=_GONE)
             gone.write("ON CONFLICT DO NOTHING")
@@ -303,28 +306,50 @@ def doubted_coins(catalogue: Catalogue, served: Collection[str], *, but: str = "
 
 
 def note_caught_up(
-    network: str, *, window_s: int = 0, age_max_s: int | None = None, needs_new_block: bool = False
+    network: str,
+    *,
+    window_s: int = 0,
+    window_blocks: int = 0,
+    age_max_s: int | None = None,
+    needs_new_block: bool = False,
 ) -> None:
     """Record that the scan has reached a head that was asked for after the stop was seen, unless the scan is halted.
 
     Nothing is recorded in these cases:
     window_s: fewer seconds have passed since the stop, by the chain's clock or ours. Until then, bytes that were signed
     before and that no row knows may still come into a block.
+    window_blocks: fewer blocks have followed a block that is newer than the stop. A chain may halt for longer than
+    window_s, and takes those bytes in the blocks that follow.
     age_max_s: the newest block is older, as with nodes that went back together with the database.
     needs_new_block: the newest block is older than the stop, or the scan read it before: a miner may date a block hours
     ahead. Blocks follow the real clock.
     """
+    if window_blocks:
+        execute(
+            "UPDATE signing_stops s SET counted_from = c.block_count FROM chain_cursors c WHERE s.network = %s"
+            " AND c.network = s.network AND s.counted_from IS NULL AND c.block_time > s.stopped_at"
+            " AND c.moved_at > s.stopped_at",
+            (network,),
+        )
     execute(
         "UPDATE signing_stops s SET is_caught_up = true WHERE s.network = %(network)s AND NOT s.is_caught_up"
         " AND (%(window_s)s = 0 OR s.stopped_at + make_interval(secs => %(window_s)s)"
         "   < (SELECT LEAST(c.block_time, app_now()) FROM chain_cursors c WHERE c.network = s.network))"
+        " AND (%(window_blocks)s = 0 OR s.counted_from + %(window_blocks)s"
+        "   < (SELECT c.block_count FROM chain_cursors c WHERE c.network = s.network))"
         " AND NOT EXISTS (SELECT FROM chain_cursors c WHERE c.network = s.network AND c.halted_reason <> '')"
         " AND (%(age_max_s)s::int IS NULL OR EXISTS (SELECT FROM chain_cursors c WHERE c.network = s.network"
         "   AND c.block_time > clock_timestamp() - CASE WHEN %(needs_new_block)s"
         "     THEN LEAST(make_interval(secs => %(age_max_s)s), app_now() - s.stopped_at)"
         "     ELSE make_interval(secs => %(age_max_s)s) END"
         "   AND (NOT %(needs_new_block)s OR c.moved_at > s.stopped_at)))",
-        {"network": network, "window_s": window_s, "age_max_s": age_max_s, "needs_new_block": needs_new_block},
+        {
+            "network": network,
+            "window_s": window_s,
+            "window_blocks": window_blocks,
+            "age_max_s": age_max_s,
+            "needs_new_block": needs_new_block,
+        },
     )
 
 

@@ -20,13 +20,14 @@ from chains.solana.spends.fees import Rents
 from chains.solana.spends.questions import Account
 from chains.solana.transactions import Body
 from chains.spending import InsufficientCoinError, Intent, LoneRefusalError, SpendRefusedError
+from core.catalogue.families import TRAITS
 
 # The most compute units that a transaction may take, for the trial itself.
 LIMIT_MAX: Final = 1_400_000
 # Whole outcomes by which an account lacks SOL.
 SHORTAGES: Final = frozenset({"AccountNotFound", "InsufficientFundsForFee", "InsufficientFundsForRent"})
 # The blocks after its own that take a transaction, and how far apart the providers may be.
-LIFE_BLOCKS: Final = 150
+LIFE_BLOCKS: Final = TRAITS["solana"].window_blocks
 APART_MAX: Final = 150
 OF_A_PROGRAM: Final = "the recipient is an account of a program, which has no key"
 TO_ITSELF: Final = "a wallet pays nothing to itself"

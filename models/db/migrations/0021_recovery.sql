@@ -26,7 +26,9 @@ CREATE TABLE signing_stops (
     sender text NOT NULL DEFAULT '',
     -- Whether the scan has stood at the head since.
     is_caught_up boolean NOT NULL DEFAULT false,
-    stopped_at timestamptz NOT NULL DEFAULT app_now()
+    stopped_at timestamptz NOT NULL DEFAULT app_now(),
+    -- Where windows are counted in blocks: the count of the first head that the scan reached after the stop.
+    counted_from bigint
 );
 
 -- Departures without a row of spend_attempts when the scan met them, with all that makes an attempt; of every family

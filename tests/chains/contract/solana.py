@@ -113,9 +113,10 @@ class SolanaRig(Rig):
         self.mine(LIFE_BLOCKS)
 
     def outlast(self) -> None:
-        self.mine(LIFE_BLOCKS)
-        # Blocks are dated by whole seconds.
+        # Blocks are dated by whole seconds. The scan counts from the first head that it reaches after a stop.
         self.pass_time(traits_of(self.network).window_s + 1)
+        self.advance()
+        self.mine(LIFE_BLOCKS + 1)
         self.advance()
 
     def units_at(self, address: str) -> int:

@@ -206,7 +206,7 @@ def test_a_sweep_with_lost_rows_is_found_again_and_is_no_payment(rich: Rig) -> N
     rich.go_back_to(backup)
     rich.catch_up()
     rich.pass_time(LIFE_S)
-    rich.advance()
+    rich.outlast()
     sign(rich)
     rich.follow()
     assert signing_stops.read(rich.code) is None

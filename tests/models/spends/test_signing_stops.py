@@ -120,6 +120,39 @@ def test_a_window_must_have_passed_by_the_gateways_clock_and_the_chains(
     assert [each.is_caught_up for each in signing_stops.listing()] == [is_over]
 
 
+def test_a_window_of_blocks_ends_by_blocks_though_the_chain_halted(database: str) -> None:
+    del database
+    now = value("SELECT app_now()")
+
+    def reach(count: int, *, seconds: int) -> list[bool]:
+        """Scan a head of this count and time, long after the stop by the clock; return whether the stop is over."""
+        execute(
+            "UPDATE chain_cursors SET block_count = %s, block_time = %s, moved_at = app_now() + interval '1 hour'",
+            (count, now + timedelta(seconds=seconds)),
+        )
+        signing_stops.note_caught_up("solana", window_s=120, window_blocks=150)
+        return [each.is_caught_up for each in signing_stops.listing()]
+
+    cursors.start(
+        ChainBlock(
+            network="solana", height=1, hash="1", parent_height=0, parent_hash="0", block_time=now, block_count=7
+        )
+    )
+    with transaction():
+        assert signing_stops.stop("solana", reason="a test")
+    execute("UPDATE app_clock SET ahead = interval '1 day'")
+    # Read before the stop, or made before it: what was signed until then may refer to a later block.
+    assert reach(500, seconds=-1) == [False]
+    assert reach(600, seconds=3_600) == [False]
+    assert reach(750, seconds=3_700) == [False]
+    # A database that went back once more lacks what was signed since.
+    signing_stops.distrust()
+    execute("UPDATE app_clock SET ahead = interval '2 days'")
+    assert reach(751, seconds=90_000) == [False]
+    assert reach(901, seconds=90_060) == [False]
+    assert reach(902, seconds=90_070) == [True]
+
+
 @pytest.mark.parametrize(
     ("block_age_s", "needs_new_block", "is_over"),
     [(100, False, True), (130, False, False), (100, True, False), (30, True, True)],
