@@ -141,7 +141,7 @@ def test_a_window_of_blocks_ends_by_blocks_though_the_chain_halted(database: str
     with transaction():
         assert signing_stops.stop("solana", reason="a test")
     execute("UPDATE app_clock SET ahead = interval '1 day'")
-    # Read before the stop, or made before it: what was signed until then may refer to a later block.
+    # Read before the stop, or made before it: bytes signed until then may refer to a later block.
     assert reach(500, seconds=-1) == [False]
     assert reach(600, seconds=3_600) == [False]
     assert reach(750, seconds=3_700) == [False]
