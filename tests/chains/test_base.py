@@ -39,7 +39,8 @@ TELL: dict[str, tuple[Callable[[Any], object], Any, Any]] = {
     "time": (lambda time: block(time=time), TIME_MIN, TIME_MAX),
     "transfer": (transfer, 0, UNITS_MAX),
     "fate's height": (lambda height: fate(height=height), 0, COUNT_MAX),
-    "fate's fee": (lambda units: fate(fee_units=units), 0, UNITS_MAX),
+    # A closed account may give back more than the fee.
+    "fate's fee": (lambda units: fate(fee_units=units), -UNITS_MAX, UNITS_MAX),
     "departure's fee": (departure, 0, UNITS_MAX),
     "read height": (base.check_count, 0, COUNT_MAX),
     "read units": (base.check_units, 0, UNITS_MAX),

@@ -1,6 +1,7 @@
 """An exchange with a node ends at its deadline, whichever part of the answer drips."""
 
 import logging
+import re
 import socket
 import threading
 import time
@@ -25,7 +26,7 @@ def server(at_once: bytes, drips: bytes = b"", *, every_s: float = 0.05) -> Iter
 
         def serve() -> None:
             with suppress(OSError), listener.accept()[0] as client:
-                client.recv(65536)
+                read_request(client)
                 client.sendall(at_once)
                 for byte in drips:
                     time.sleep(every_s)
@@ -35,6 +36,17 @@ def server(at_once: bytes, drips: bytes = b"", *, every_s: float = 0.05) -> Iter
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/v3/secret-key"
         thread.join()
+
+
+def read_request(client: socket.socket) -> None:
+    """Read a whole request: a connection that is closed before loses what was sent on it."""
+    request = b""
+    while b"\r\n\r\n" not in request:
+        request += client.recv(65536)
+    head, _, body = request.partition(b"\r\n\r\n")
+    length = int(re.findall(rb"(?i)content-length: *([0-9]+)", head)[0])
+    while len(body) < length:
+        body += client.recv(65536)
 
 
 def ask(url: str) -> str:
