@@ -48,16 +48,21 @@ GOAL_CREATION: Final = 0.9
 GOAL_EXPIRY_MS: Final = 0.8
 GOAL_EXPIRIES: Final = 1_500
 
+# They were made in the ten hours before the last one, as their identifiers say, by which an audit knows the new ones.
 # Their quotes expire one after the other within a quarter of an hour, as in steady trade.
 _OPEN: Final = """
     WITH new AS (INSERT INTO invoices (id, merchant_id, order_id, status, is_multi, price_currency, price_units,
             pay_currency, network, payer_units, generation, address, fee_ppm, fee_fixed_usd_cents, fee_fixed_units,
             created_at, updated_at, expires_at, rate_expires_at)
-        SELECT gen_random_uuid(), %(merchant)s, 'open-' || n, 'check', false, 'USD', 12550, 'USDT', 'ethereum',
-            125500000000000000000, 1, '0x' || lpad(to_hex(n), 40, '0'), 15000, 30, 300000000000000000, app_now(),
-            app_now(), app_now() + CASE WHEN n <= %(soon)s THEN interval '1 hour' ELSE interval '23 hours' END,
+        SELECT (lpad(to_hex((extract(epoch FROM made) * 1000)::bigint), 12, '0') || '7' || left(md5(n::text), 3) || '8'
+            || substr(md5(n::text), 4, 15))::uuid,
+            %(merchant)s, 'open-' || n, 'check', false, 'USD', 12550, 'USDT', 'ethereum',
+            125500000000000000000, 1, '0x' || lpad(to_hex(n), 40, '0'), 15000, 30, 300000000000000000, made,
+            made, app_now() + CASE WHEN n <= %(soon)s THEN interval '1 hour' ELSE interval '23 hours' END,
             app_now() + n %% 900 * interval '1 second'
-        FROM generate_series(1, %(count)s) AS n RETURNING id, payer_units, fee_fixed_units, rate_expires_at)
+        FROM (SELECT n, app_now() - interval '1 hour' - n %% 36000 * interval '1 second' AS made
+            FROM generate_series(1, %(count)s) AS n) AS moments
+        RETURNING id, payer_units, fee_fixed_units, rate_expires_at)
     INSERT INTO quotes (invoice_id, generation, payer_units, fee_fixed_units, valid_from, rate_expires_at)
         SELECT id, 1, payer_units, fee_fixed_units, app_now(), rate_expires_at FROM new
 """
