@@ -50,6 +50,11 @@ class Cursor:
     block_count: int | None = None
 
 
+def window_is_over(row: str) -> str:
+    """Return the condition that the cursor `c` has passed the window of a row, with its expires_ columns."""
+    return f"(c.height > {row}.expires_height OR {PASSED} > {row}.expires_at OR c.block_count > {row}.expires_block)"
+
+
 def read(network: str) -> Cursor | None:
     """Return a network's cursor, or None before its first scan."""
     sql = "SELECT height, hash, block_time, block_count FROM chain_cursors WHERE network = %s"

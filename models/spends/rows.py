@@ -14,7 +14,7 @@ from uuid import UUID
 from models.db.base import execute, is_true, rows, touched, value
 from models.db.clock import FUTURE_MAX_S
 from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
-from models.deposits.cursors import PASSED
+from models.deposits.cursors import window_is_over
 from models.spends import held_coins
 from models.spends import outputs as spend_outputs
 from models.spends.coins import Outpoint
@@ -125,8 +125,7 @@ class AttemptRow(Table, table="spend_attempts"):
     # True if the scan has passed that end. The signer asks for its fate all the same.
     is_over: bool = derived(
         "EXISTS (SELECT FROM chain_cursors c WHERE c.network = spend_attempts.network"
-        f" AND (c.height > spend_attempts.expires_height OR {PASSED} > spend_attempts.expires_at"
-        " OR c.block_count > spend_attempts.expires_block))"
+        f" AND {window_is_over('spend_attempts')})"
     )
     created_at: datetime = BY_DATABASE
     sent_at: datetime | None = BY_DATABASE

@@ -63,7 +63,7 @@ def overdue(network: str, *, limit: int) -> list[Seen]:
         " JOIN attempts_seen n ON (n.network, n.txid) = (a.network, a.txid)"
         " JOIN chain_cursors c ON c.network = s.network"
         " WHERE s.network = %s AND s.settled_at IS NULL AND s.mined_txid IS NULL"
-        f" AND (c.height > a.expires_height OR {cursors.PASSED} > a.expires_at) ORDER BY n.height, n.txid LIMIT %s",
+        f" AND {cursors.window_is_over('a')} ORDER BY n.height, n.txid LIMIT %s",
         (network, limit),
     )
 

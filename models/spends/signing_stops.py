@@ -39,10 +39,11 @@ AFTER_GAP: Final = "the scan had paused, or its notes are older than it is: the 
 OF_RESTORE: Final = (ANOTHER_DATABASE, AFTER_GAP)
 """Reasons of stops after which rows may be missing."""
 
+# Sets a stop that begins now.
+_BEGUN_AGAIN: Final = "is_caught_up = false, stopped_at = app_now(), counted_from = NULL"
 # A stop restored with a backup does not cover what the database lost since, and has the wrong time.
 _AGAIN: Final = (
-    "UPDATE signing_stops s SET reason = %s, is_caught_up = false, stopped_at = app_now(), counted_from = NULL"
-    " WHERE s.network = %s"
+    f"UPDATE signing_stops s SET reason = %s, {_BEGUN_AGAIN} WHERE s.network = %s"
     " AND s.reason <> %s AND EXISTS (SELECT FROM database_marks m WHERE m.network = s.network"
     f"   AND (m.system_identifier, m.timeline) NOT IN ({_IDENTITY}))"
 )
@@ -111,7 +112,7 @@ def _doubt(network: str) -> None:
         freezes.freeze("network", network, reason=AFTER_GAP, frozen_by=RECOVERY)
     else:
         execute(
-            "UPDATE signing_stops SET is_caught_up = false, stopped_at = app_now(), counted_from = NULL,"
+            f"UPDATE signing_stops SET {_BEGUN_AGAIN},"
             " reason = CASE WHEN reason = %s THEN reason ELSE %s END WHERE network = %s",
             (ANOTHER_DATABASE, AFTER_GAP, network),
         )
@@ -191,7 +192,7 @@ def distrust() -> None:
         execute("UPDATE database_marks SET timeline = %s", (_GONE,))
         # A stop restored with the old state may say that the scan has caught up, which was true then, and has the wrong
         # time.
-        execute("UPDATE signing_stops SET is_caught_up = false, stopped_at = app_now(), counted_from = NULL")
+        execute(f"UPDATE signing_stops SET {_BEGUN_AGAIN}")
         for family in reservations.SEQUENCES:
             gone = DatabaseMark(network=_pool(family), system_identifier=_GONE, timeline=_GONE)
             gone.write("ON CONFLICT DO NOTHING")

@@ -18,7 +18,7 @@ from core.catalogue.families import Claim
 from core.ids import uuid7
 from models.db.base import column, execute, is_true, rows, touched, value
 from models.db.table import BY_DATABASE, Big, Numeric, Table, Units
-from models.deposits.cursors import PASSED
+from models.deposits.cursors import window_is_over
 from models.spends import held_coins, signing_stops
 from models.spends.coins import Outpoint
 from models.spends.rows import SpendRow
@@ -361,8 +361,7 @@ def is_void(departure: UnexplainedRow) -> bool:
         return _is_slot_used_otherwise(departure)
     return is_true(
         "SELECT 1 FROM chain_cursors c JOIN unexplained_departures d ON d.network = c.network"
-        f" WHERE d.id = %s AND (c.height > d.expires_height OR {PASSED} > d.expires_at"
-        " OR c.block_count > d.expires_block)",
+        f" WHERE d.id = %s AND {window_is_over('d')}",
         (departure.id,),
     )
 

@@ -44,6 +44,16 @@ def test_an_inclusion_that_two_providers_deny_is_taken_back(world: SpendWorld) -
     assert chain.block.call_count == 1
 
 
+def test_a_window_that_is_counted_in_blocks_ends_too(world: SpendWorld) -> None:
+    chain = noted(world)
+    world.is_tampered = True
+    execute("ALTER TABLE spend_attempts DISABLE TRIGGER spend_attempts_offered")
+    execute("UPDATE spend_attempts SET expires_height = NULL, expires_at = NULL, expires_block = 5")
+    for count, taken in ((5, 0), (6, 1)):
+        execute("UPDATE chain_cursors SET block_count = %s", (count,))
+        assert disputed.judge(world.network, chain) == taken
+
+
 @pytest.mark.parametrize("voices", [(1, 1), (2, 2), (0, 1), (3, 2)])
 def test_a_disputed_inclusion_stays_and_is_asked_about_rarely(world: SpendWorld, voices: tuple[int, int]) -> None:
     chain = noted(world)
