@@ -7,20 +7,17 @@ import functools
 import hashlib
 from collections.abc import Sequence
 from typing import Final
-from uuid import UUID
 
 import falcon
-import msgspec
 from falcon import Request, Response
 
 from actors.queue.caller import CallInfo
 from api.endpoints import Actor, Call, Endpoint, Reply, envelope
 from api.gateway import Gateway
-from api.http import http_cache
+from api.http import asking, http_cache
 from api.http.auth import Principal, check_metrics_token
 from api.http.body import check_content_type, content_length, read_body, read_json
 from api.http.client_ip import client_ip
-from api.limits.limits import LimitName
 from api.limits.sources import Source, source_of
 from core.errors import (
     AuthBadTimestamp,
@@ -34,7 +31,7 @@ from core.errors import (
     PayNotFound,
 )
 from core.http.requests import read_request
-from core.ids import is_uuid, uuid7
+from core.ids import uuid7
 from models.db.base import StoreUnavailableError
 
 IDEMPOTENCY_KEY_CHARS_MAX: Final = 255
@@ -125,7 +122,7 @@ class Operation:
         """Read and authenticate a request. A large one takes its merchant's turn until `held` ends."""
         endpoint, settings = self._endpoint, self._gateway.settings
         if endpoint.limit is not None:
-            self._admit_source(req, endpoint.limit, params)
+            asking.admit(self._gateway, endpoint, self._source(req), params)
         body = b""
         if endpoint.request is not None:
             length = content_length(req.env, limit=settings.body_limit)
@@ -145,15 +142,6 @@ class Operation:
             source=functools.partial(client_ip, req.env, settings.trusted_proxies),
         )
         return call, body
-
-    def _admit_source(self, req: Request, limit: LimitName, params: dict[str, str]) -> None:
-        limiter, source = self._gateway.limiter, self._source(req)
-        if self._endpoint.is_payment_page and is_uuid(params["invoice_id"]):
-            limiter.admit_page(limit, source, UUID(params["invoice_id"]))
-        elif limit == "buyer" and is_uuid(params.get("link_id", "")):
-            limiter.admit_checkout(source, UUID(params["link_id"]))
-        else:
-            limiter.admit(limit, source)
 
     def _source(self, req: Request) -> Source:
         return source_of(client_ip(req.env, self._gateway.settings.trusted_proxies))
@@ -194,16 +182,9 @@ class Operation:
             fingerprint=hashlib.sha256(f"{req.method}\n{req.path}\n".encode() + body).digest(),
             signature_key=None if key is None else signature_key,
         )
-        reply = self._gateway.caller.call(
-            actor.spec.name,
-            queue=actor.spec.queue,
-            info=info,
-            payload=msgspec.json.encode(actor.message(call)),
-            wait_s=actor.wait_s,
-        )
-        if reply.replayed:
+        answer, is_replayed = asking.ask(self._gateway, actor, call, info)
+        if is_replayed:
             resp.set_header("Idempotent-Replayed", "true")
-        answer = reply.body if actor.complete is None else actor.complete(self._gateway, reply.body)
         return answer if self._endpoint.bare else envelope(answer)
 
     def _idempotency_key(self, req: Request) -> str | None:

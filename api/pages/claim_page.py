@@ -18,7 +18,6 @@ from core import errors
 from core.addresses.addresses import AddressError, display, parse
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
-from core.payouts.states import FINAL_PAYOUTS
 from models.payout_links import views as payout_link_views
 from models.payout_links.rows import PayoutLinkRow
 from models.payouts import rows as payouts
@@ -64,18 +63,20 @@ class ClaimPage(HostedPage):
 
     def on_post(self, req: Request, resp: Response, token: str) -> None:
         """Check the recipient's address, or order the payout to the address that was checked."""
+        params = {"token": token}
 
         def act(form: dict[str, str]) -> Outcome:
             if form.get("step") == "send":
                 order = {"address": form.get("address", ""), "memo": form.get("memo", "")}
-                forms.submit(self._gateway, req, CLAIM, {"token": token}, order)
+                forms.submit(self._gateway, req, CLAIM, params, order)
                 return Outcome(leads_to=f"/claim/{token}")
             return self._checked(token, form)
 
         self._take_form(
             req,
             resp,
-            admit=lambda source: self._gateway.limiter.admit("claim", source),
+            endpoint=CLAIM,
+            params=params,
             act=act,
             show=lambda outcome: self._text(token, outcome),
         )
@@ -125,7 +126,7 @@ class ClaimPage(HostedPage):
             address=display(network, payout.address),
             payout_id=str(payout.id),
             txid=payout.txid,
-            transaction_url=self._gateway.settings.transaction_url(network, payout.txid) if payout.txid else "",
+            transaction_url=self._gateway.settings.transaction_url(network, payout.txid),
             confirmations=payout.confirmations,
         )
 
@@ -146,15 +147,13 @@ def words_of(status: str, payout: PayoutRow | None, *, is_checked: bool) -> Word
 
 
 def _words_of_payout(payout: PayoutRow) -> Words:
-    is_final = payout.status in FINAL_PAYOUTS
     match payout.status:
         case "confirmed":
-            return Words(
-                heading="It has been sent", lines=("The network has confirmed it.",), tone="good", is_final=is_final
-            )
+            sent = "The network has confirmed it."
+            return Words(heading="It has been sent", lines=(sent,), tone="good", is_final=True)
         case "failed" | "cancelled":
             back = "The transfer did not take place, and the money went back to the sender."
-            return Words(heading="It could not be sent", lines=(back, ASK_SENDER), tone="attention", is_final=is_final)
+            return Words(heading="It could not be sent", lines=(back, ASK_SENDER), tone="attention", is_final=True)
         case "sent":
             return Words(heading="It is on its way", lines=("The network is confirming it.",), tone="good")
     return Words(heading="It is on its way", lines=("It is being sent. That can take some minutes.",), tone="good")

@@ -18,6 +18,7 @@ from falcon import Request
 from actors.queue.caller import CallInfo
 from api.endpoints import Call, Endpoint
 from api.gateway import Gateway
+from api.http import asking
 from api.http.body import content_length, read_body
 from api.http.client_ip import client_ip
 from core.errors import RequestBadContentType, RequestBadJson
@@ -81,16 +82,9 @@ def submit(gateway: Gateway, req: Request, endpoint: Endpoint, params: dict[str,
         params=params,
         source=lambda: client_ip(req.env, gateway.settings.trusted_proxies),
     )
-    payload = msgspec.json.encode(actor.message(call))
     info = CallInfo(
         call_id=uuid7(), merchant_id=None, principal_id=None, request_id=call.request_id, idem_key=None,
-        fingerprint=hashlib.sha256(payload).digest(), signature_key=None,
+        fingerprint=hashlib.sha256(msgspec.json.encode(fields)).digest(), signature_key=None,
     )  # fmt: skip
-    reply = gateway.caller.call(
-        actor.spec.name,
-        queue=actor.spec.queue,
-        info=info,
-        payload=payload,
-        wait_s=actor.wait_s,
-    )
-    return msgspec.json.decode(reply.body if actor.complete is None else actor.complete(gateway, reply.body))
+    answer, _ = asking.ask(gateway, actor, call, info)
+    return msgspec.json.decode(answer)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from typing import Any, Final
-from uuid import UUID
 
 from falcon import Request, Response
 
-from api.limits.sources import Source
 from api.pages import forms
 from api.pages.pages import NO_OUTCOME, HostedPage, Outcome
 from api.routes.payment_links.buyers import CHECKOUT, find, public_view
 from core.errors import DomainError, PaylinkDisabled
-from core.ids import is_uuid
 
 EMAIL_PROBLEM: Final = "Please check the e-mail address."
 THOUSAND: Final = 3
@@ -35,34 +32,37 @@ class LinkPage(HostedPage):
 
     def on_post(self, req: Request, resp: Response, link_id: str) -> None:
         """Check the link out, for browsers without scripts, and lead to the page of the payment."""
-
-        def admit(source: Source) -> None:
-            if is_uuid(link_id):
-                self._gateway.limiter.admit_checkout(source, UUID(link_id))
-            else:
-                self._gateway.limiter.admit("buyer", source)
+        params = {"link_id": link_id}
 
         def check_out(form: dict[str, str]) -> Outcome:
             currency, _, network = form.get("coin", "").partition(":")
             order = {"currency": currency, "network": network, "payer_email": form.get("email", "")}
             amount = {"amount": plain_amount(form["amount"])} if "amount" in form else {}
-            made = forms.submit(self._gateway, req, CHECKOUT, {"link_id": link_id}, order | amount)
+            made = forms.submit(self._gateway, req, CHECKOUT, params, order | amount)
             return Outcome(leads_to=f"/pay/{made['uuid']}")
 
-        self._take_form(req, resp, admit=admit, act=check_out, show=lambda outcome: self._render(link_id, outcome))
+        self._take_form(
+            req,
+            resp,
+            endpoint=CHECKOUT,
+            params=params,
+            act=check_out,
+            show=lambda outcome: self._render(link_id, outcome),
+        )
 
     def _render(self, link_id: str, outcome: Outcome = NO_OUTCOME) -> str:
         row = find(self._gateway, link_id)
         # A field that is not set is absent there, and empty here.
         view = {"title": "", "description": "", "amount_fixed": "", **public_view(self._gateway, row)}
+        wrong_field = _field_of(outcome)
         return self._page.render(
             link=view,
             fields={"amount": "", "email": "", "coin": "", **outcome.fields},
-            problem=EMAIL_PROBLEM if _field_of(outcome) == "email" else outcome.problem,
-            wrong_field=_field_of(outcome),
+            problem=EMAIL_PROBLEM if wrong_field == "email" else outcome.problem,
+            wrong_field=wrong_field,
             email_problem=EMAIL_PROBLEM,
             hint=bounds_text(view),
-            methods=[self._method(method) for method in view["accepted"]],
+            methods=[self._method((each["currency"], each["network"])) for each in view["accepted"]],
             expires_unix=int(row.expires_at.timestamp()) if row.expires_at else None,
             # The reader's device decides: a link has no theme of its own.
             theme="light dark",

@@ -22,15 +22,17 @@ from uuid import UUID
 import jinja2
 from falcon import Request, Response
 
+from api.endpoints import Endpoint
 from api.gateway import Gateway
-from api.http import http_cache
+from api.http import asking, http_cache
 from api.http.client_ip import client_ip
 from api.http.clock import CLOCK_HEADER
 from api.http.errors import as_domain_error
 from api.limits.sources import Source, source_of
 from api.pages import forms, icons, payment_stages
 from api.pages.payment_stages import Stage
-from api.routes.invoices.pay import SELECT, find, offers, public_view
+from api.routes.invoices.pay import SELECT, find, offered_for, public_view
+from core.catalogue.catalogue import Method
 from core.errors import DomainError, PayNotFound, RequestNotFound, TooManyRequestsError
 from core.http.encoding import GZIP, pack, takes_gzip
 from core.ids import is_uuid
@@ -142,54 +144,77 @@ class HostedPage:
         self, req: Request, resp: Response, render: Callable[[], str | None], *, payment_id: UUID | None = None
     ) -> None:
         """Send a page, or an error in plain words. payment_id: the payment that the page shows and that is counted."""
-        resp.set_headers(self._headers)
-        self._gateway.clock.stamp(resp)
-        source = source_of(client_ip(req.env, self._gateway.settings.trusted_proxies))
-        try:
-            self._admit(source, payment_id)
-            self._send(req, resp, source, render)
-        except TooManyRequestsError as refusal:
-            self._show_limit(req, resp, refusal)
+        self._answer(
+            req, resp, admit=lambda source: self._admit(source, payment_id), answer=lambda: self._reading(render)
+        )
 
     def _take_form(
         self,
         req: Request,
         resp: Response,
         *,
-        admit: Callable[[Source], None],
+        endpoint: Endpoint,
+        params: Mapping[str, str],
         act: Callable[[dict[str, str]], Outcome],
         show: Callable[[Outcome], str],
     ) -> None:
-        """Do what a form orders: lead the browser on, or show the page again with the problem next to its field."""
-        resp.set_headers(self._headers)
-        self._gateway.clock.stamp(resp)
-        try:
-            admit(source_of(client_ip(req.env, self._gateway.settings.trusted_proxies)))
+        """Do what a form orders: lead the browser on, or show the page again with the problem next to its field.
+
+        endpoint: the one of the API that the form is for; its limit counts.
+        """
+
+        def answer() -> str | None:
             outcome = self._outcome(req, act)
             if outcome.leads_to:
-                resp.status, resp.text = HTTPStatus.SEE_OTHER, ""
+                resp.status = HTTPStatus.SEE_OTHER
                 resp.set_header("Location", outcome.leads_to)
-                return
-            with self._gateway.reads.taken():
-                resp.status, resp.text = outcome.status, show(outcome)
+                return None
+            resp.status = outcome.status
+            return self._reading(lambda: show(outcome))
+
+        self._answer(
+            req, resp, admit=lambda source: asking.admit(self._gateway, endpoint, source, params), answer=answer
+        )
+
+    def _answer(
+        self, req: Request, resp: Response, *, admit: Callable[[Source], None], answer: Callable[[], str | None]
+    ) -> None:
+        resp.set_headers(self._headers)
+        self._gateway.clock.stamp(resp)
+        source = source_of(client_ip(req.env, self._gateway.settings.trusted_proxies))
+        try:
+            admit(source)
+            text = self._text_or_error(resp, source, answer)
         except TooManyRequestsError as refusal:
             self._show_limit(req, resp, refusal)
-        except Exception as error:  # noqa: BLE001 - as in _send
+            return
+        if text is not None:
+            resp.content_type, resp.text = HTML, text
+            _compress(req, resp)
+
+    def _text_or_error(self, resp: Response, source: Source, answer: Callable[[], str | None]) -> str | None:
+        try:
+            return answer()
+        except TooManyRequestsError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a buyer gets a page after any failure
             domain = as_domain_error(error)
+            if isinstance(domain, PayNotFound):
+                self._gateway.limiter.note_unknown(source)
             resp.status = domain.status
-            resp.text = self._error_page.render(title=self._error_title(domain), subject=self.subject)
-        resp.content_type = HTML
-        _compress(req, resp)
+            return self._error_page.render(title=self._error_title(domain), subject=self.subject)
+
+    def _reading(self, render: Callable[[], str | None]) -> str | None:
+        with self._gateway.reads.taken():
+            return render()
 
     def _outcome(self, req: Request, act: Callable[[dict[str, str]], Outcome]) -> Outcome:
         form: dict[str, str] = {}
         try:
             form = forms.read_form(req, self._gateway.settings.pay_url)
             return act(form)
-        except forms.ForeignFormError:
-            return Outcome(status=HTTPStatus.FORBIDDEN, problem="Please send the form from this page.")
-        except TooManyRequestsError:
-            raise
+        except forms.ForeignFormError as error:
+            return Outcome(status=error.status, problem="Please send the form from this page.")
         except DomainError as refusal:
             return Outcome(status=refusal.status, problem=str(refusal), code=refusal.code, fields=form)
 
@@ -198,21 +223,6 @@ class HostedPage:
             self._gateway.limiter.admit("public", source)
         else:
             self._gateway.limiter.admit_page("public", source, payment_id)
-
-    def _send(self, req: Request, resp: Response, source: Source, render: Callable[[], str | None]) -> None:
-        try:
-            with self._gateway.reads.taken():
-                resp.text = render()
-            if resp.text is None:
-                return
-        except Exception as error:  # noqa: BLE001 - a buyer gets a page after any failure
-            domain = as_domain_error(error)
-            if isinstance(domain, PayNotFound):
-                self._gateway.limiter.note_unknown(source)
-            resp.status = domain.status
-            resp.text = self._error_page.render(title=self._error_title(domain), subject=self.subject)
-        resp.content_type = HTML
-        _compress(req, resp)
 
     def _show_limit(self, req: Request, resp: Response, refusal: TooManyRequestsError) -> None:
         """Ask a browser in words to wait; answer a program as every other 429."""
@@ -232,10 +242,13 @@ class HostedPage:
     def _network_name(self, network: str | None) -> str:
         return self._gateway.catalogue.networks[network].name if network else ""
 
-    def _method(self, method: Mapping[str, str]) -> dict[str, Any]:
+    def _method(self, method: Method, *, amount: str = "") -> dict[str, str]:
         """Return a method that a buyer may choose, with the common names of its coin and network."""
-        asset = self._gateway.catalogue.assets[method["currency"]]
-        return {**method, "name": asset.name, "network_name": self._network_name(method["network"])}
+        currency, network = method
+        name, network_name = self._gateway.catalogue.assets[currency].name, self._network_name(network)
+        return {
+            "currency": currency, "network": network, "name": name, "network_name": network_name, "amount": amount,
+        }  # fmt: skip
 
 
 class PaymentPage(HostedPage):
@@ -253,21 +266,21 @@ class PaymentPage(HostedPage):
 
     def on_post(self, req: Request, resp: Response, invoice_id: str) -> None:
         """Choose coin and network, for browsers without scripts."""
-
-        def admit(source: Source) -> None:
-            if is_uuid(invoice_id):
-                self._gateway.limiter.admit_page("buyer", source, UUID(invoice_id))
-            else:
-                self._gateway.limiter.admit("buyer", source)
+        params = {"invoice_id": invoice_id}
 
         def choose(form: dict[str, str]) -> Outcome:
             currency, _, network = form.get("method", "").partition(":")
             choice = {"currency": currency, "network": network}
-            forms.submit(self._gateway, req, SELECT, {"invoice_id": invoice_id}, choice)
+            forms.submit(self._gateway, req, SELECT, params, choice)
             return Outcome(leads_to=f"/pay/{invoice_id}")
 
         self._take_form(
-            req, resp, admit=admit, act=choose, show=lambda outcome: self._text(invoice_id, app_now(), outcome)
+            req,
+            resp,
+            endpoint=SELECT,
+            params=params,
+            act=choose,
+            show=lambda outcome: self._text(invoice_id, app_now(), outcome),
         )
 
     def _render(self, req: Request, resp: Response, invoice_id: str) -> str | None:
@@ -282,12 +295,13 @@ class PaymentPage(HostedPage):
         row = shown.invoice
         came = arrivals.read(row.id, expires_at=row.expires_at)
         stage = payment_stages.stage(self._gateway.catalogue, shown, came, is_over_time=now >= row.expires_at)
-        view = public_view(self._gateway, shown)
+        offered = offered_for(self._gateway, row)
+        view = public_view(self._gateway, shown, offered)
         return self._page.render(
             payment=view,
             stage=stage,
             problem=outcome.problem,
-            methods=[self._method(offer._asdict()) for offer in offers(self._gateway, row)],
+            methods=[self._method(method, amount=offered.amount(method)) for method in offered.methods],
             transaction_url=self._transaction_url(row),
             network_name=self._network_name(row.network),
             shop=merchants.face_of(row.merchant_id),
@@ -298,10 +312,8 @@ class PaymentPage(HostedPage):
         )
 
     def _transaction_url(self, invoice: InvoiceRow) -> str:
-        """Return the explorer's page of the newest transaction; empty if either is missing."""
         network = self._gateway.catalogue.networks.get(invoice.network or "")
-        known = network is not None and invoice.shown_txid
-        return self._gateway.settings.transaction_url(network, invoice.shown_txid) if network and known else ""
+        return "" if network is None else self._gateway.settings.transaction_url(network, invoice.shown_txid)
 
     def _ways_to_pay(self, invoice: InvoiceRow, stage: Stage) -> dict[str, str]:
         """Return the wallet link of the sum to send, and its code; empty texts while nothing has to be sent."""
@@ -335,7 +347,8 @@ def with_tag(req: Request, resp: Response, text: str) -> str | None:
     """
     if http_cache.is_known(req, resp, text.encode(), is_weak=True):
         return None
-    return text.replace(TAG_PLACE, f'data-tag="{http_cache.etag_of(text.encode()).strip(chr(34))}"', 1)
+    etag = (resp.get_header("ETag") or "").removeprefix("W/").strip('"')
+    return text.replace(TAG_PLACE, f'data-tag="{etag}"', 1)
 
 
 def takes_pages(req: Request) -> bool:

@@ -241,9 +241,9 @@ class Settings(BaseModel):
         return self.mail_from or f"no-reply@{urlsplit(self.pay_url).hostname}"
 
     def transaction_url(self, network: Network, txid: str) -> str:
-        """Return the page of a transaction in an explorer; empty if the network has none."""
+        """Return the page of a transaction in an explorer; empty without a transaction, or if the network has none."""
         pattern = self.explorer_urls.get(network.code, network.explorer)
-        return "" if pattern in {"", NONE} else pattern.replace(TXID, quote(txid, safe=""))
+        return "" if not txid or pattern in {"", NONE} else pattern.replace(TXID, quote(txid, safe=""))
 
     def passphrase(self) -> str | None:
         """Return the keystore's passphrase from its variable or file. Raises OSError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
@@ -12,10 +13,10 @@ from api.endpoints import PUBLIC, Actor, Call, Endpoint, Reply, envelope
 from api.gateway import Gateway
 from api.routes.invoices.calls import EXAMPLE
 from core import errors
+from core.catalogue.catalogue import Method
 from core.ids import is_uuid
 from core.invoices.schemas import MethodChoice, PublicPayment, SelectMethod
 from core.rates import pricing
-from core.rates.pricing import Market, Terms
 from core.texts.render import coin_text
 from models.invoices import plan as invoice_plan
 from models.invoices import quoting, views
@@ -23,15 +24,6 @@ from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.invoices.shown import Shown
 from models.merchants.terms import load_terms
-
-
-class Offer(NamedTuple):
-    """A method that the buyer may choose. amount: by the rates of this moment; empty while a rate is missing."""
-
-    currency: str
-    network: str
-    amount: str
-
 
 PATH: Final = "/v1/pay/{invoice_id}"
 PRIVATE: Final = ("additional_data", "payer_email", "payer_address")
@@ -52,33 +44,42 @@ def find(gateway: Gateway, text: str) -> Shown:
     return quoting.seen_one(gateway.catalogue, row)
 
 
-def public_view(gateway: Gateway, shown: Shown) -> dict[str, Any]:
-    """Return the public payment object, with the methods to choose from while none is chosen."""
-    methods = [(each.currency, each.network) for each in offers(gateway, shown.invoice)]
-    return views.payment(gateway.catalogue, shown, pay_url=gateway.settings.pay_url, public=True, methods=methods)
+class Offered(NamedTuple):
+    """The methods that the buyer of an invoice may choose, and the present amount of each, computed when asked for."""
+
+    methods: Sequence[Method] = ()
+    # Returns an amount as text; empty while a rate is missing.
+    amount: Callable[[Method], str] = lambda _method: ""
 
 
-def offers(gateway: Gateway, row: InvoiceRow) -> list[Offer]:
-    """Return the methods to choose from, each with its present amount; empty once one is chosen."""
+def offered_for(gateway: Gateway, row: InvoiceRow) -> Offered:
+    """Return the methods to choose from; none once one is chosen."""
     if row.status != "select":
-        return []
+        return Offered()
     terms, usable = load_terms(row.merchant_id, gateway.settings.standard_terms), gateway.availability.read()
     methods = pricing.offered_methods(gateway.catalogue, terms.accepted, usable.payments)
-    methods = invoice_plan.payable_methods(gateway.catalogue, usable.market, row, methods, terms)
-    return [Offer(*method, _present_amount(gateway, usable.market, row, method, terms)) for method in methods]
+
+    def amount(method: Method) -> str:
+        try:
+            quote = invoice_plan.quote_choice(gateway.catalogue, usable.market, row, method, terms)
+        except errors.DomainError:
+            return ""
+        return coin_text(gateway.catalogue, method[0], quote.payer_units)
+
+    return Offered(invoice_plan.payable_methods(gateway.catalogue, usable.market, row, methods, terms), amount)
 
 
-def _present_amount(gateway: Gateway, market: Market, row: InvoiceRow, method: pricing.Method, terms: Terms) -> str:
-    try:
-        quote = invoice_plan.quote_choice(gateway.catalogue, market, row, method, terms)
-    except errors.DomainError:
-        return ""
-    return coin_text(gateway.catalogue, method[0], quote.payer_units)
+def public_view(gateway: Gateway, shown: Shown, offered: Offered) -> dict[str, Any]:
+    """Return the public payment object, with the methods to choose from while none is chosen."""
+    return views.payment(
+        gateway.catalogue, shown, pay_url=gateway.settings.pay_url, public=True, methods=offered.methods
+    )
 
 
 def read_payment(gateway: Gateway, call: Call) -> Reply:
     """Return a payment to the holder of its id."""
-    view = public_view(gateway, find(gateway, call.params["invoice_id"]))
+    shown = find(gateway, call.params["invoice_id"])
+    view = public_view(gateway, shown, offered_for(gateway, shown.invoice))
     return Reply(body=envelope(msgspec.json.encode(view)), headers={"Cache-Control": "no-cache"})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import uuid
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -165,9 +166,21 @@ def test_a_form_about_nothing_gets_a_page(live: Live, path: str) -> None:
 
 
 def test_forms_have_the_limits_of_their_endpoints(live: Live, claim: str) -> None:
-    settings = make_settings(DATABASE_URL=live.settings.database_url, RATE_LIMIT_CLAIM_MINUTE="20")
-    app = create_app(settings, caller=LocalCaller(), queues=live.queues, find_key=live.keys.find)
-    narrow = dataclasses.replace(live, client=Client(app))
+    narrow = limited(live, RATE_LIMIT_CLAIM_MINUTE="20")
     statuses = [send(narrow, claim, {"step": "check", "address": ""}).status_code for _ in range(25)]
 
     assert statuses == [400] * 20 + [429] * 5
+
+
+def test_forms_about_unknown_payments_count_as_their_pages_do(live: Live) -> None:
+    narrow = limited(live, RATE_LIMIT_PUBLIC_MINUTE="3")
+    statuses = [send(narrow, f"/pay/{uuid.uuid4()}", {"method": "USDT:bsc"}).status_code for _ in range(5)]
+
+    assert statuses == [404] * 3 + [429] * 2
+
+
+def limited(live: Live, **limits: str) -> Live:
+    """Return the gateway with other limits."""
+    settings = make_settings(DATABASE_URL=live.settings.database_url, **limits)
+    app = create_app(settings, caller=LocalCaller(), queues=live.queues, find_key=live.keys.find)
+    return dataclasses.replace(live, client=Client(app))
