@@ -5,23 +5,17 @@ Made by devstack.solana.family. The SOL comes by a transaction that the scan see
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import Any, Final
 
 from solders.pubkey import Pubkey
 
-from chains.base import ProviderError
 from chains.net.json_rpc import JsonRpc
 from core.catalogue.catalogue import Pair
-from devstack.chains import DevelopmentChain
+from devstack.simulated.chain import SimulatedChain
 from devstack.solana.buyer import NEWEST, Buyer, new_address
 from devstack.solana.node import SolanaNode
 from devstack.solana.programs import associated
-from devstack.supervise.process import Child
-from models.db.base import StoreUnavailableError
-from models.deposits import cursors
-from models.treasury import addresses
 
 COINS: Final = 1_000_000
 HOT_COINS: Final = 1_000
@@ -29,26 +23,14 @@ LAMPORTS: Final = 10**9
 TIMEOUT_S: Final = 10.0
 
 
-class SolanaChain(DevelopmentChain):
+class SolanaChain(SimulatedChain):
     """A Solana chain. It installs the mints and funds once; the chain's file keeps them."""
 
+    hot_coins = HOT_COINS
+
     def __init__(self, node: SolanaNode, *, pairs: Sequence[Pair], buyer_key: str) -> None:
-        super().__init__(node.name)
-        self.network, self.url = node.network, node.url
-        self.tokens = {pair.currency: pair.contract for pair in pairs if pair.contract is not None}
-        self._node, self._pairs = node, pairs
+        super().__init__(node, pairs=pairs)
         self._buyer = Buyer(buyer_key)
-        self._is_hot_funded = False
-
-    def is_ready(self) -> bool:
-        """Return whether the node answers."""
-        return self._node.is_ready()
-
-    def tick(self) -> None:
-        """Give the hot wallet SOL, once the signer has named it."""
-        if not self._is_hot_funded:
-            with contextlib.suppress(ProviderError, StoreUnavailableError):
-                self._is_hot_funded = self._fund_hot()
 
     def equip(self) -> None:
         """Install mints and coin unless the chain has them. Raises ProviderError."""
@@ -90,17 +72,3 @@ class SolanaChain(DevelopmentChain):
 
     def _rpc(self) -> JsonRpc:
         return JsonRpc(self.url, timeout_s=TIMEOUT_S)
-
-    def _fund_hot(self) -> bool:
-        """Give the hot wallet SOL unless it has some; False before the signer has named it and the scan has begun."""
-        hot = addresses.address(self.network, "hot")
-        if hot is None or cursors.read(self.network) is None:
-            return False
-        if self._coin(hot) == 0:
-            native = next(pair for pair in self._pairs if pair.contract is None)
-            self.pay(native, to=hot, units=HOT_COINS * LAMPORTS)
-        return True
-
-    def _spawn(self) -> Child:
-        self._is_hot_funded = False
-        return self._node.launch()

@@ -5,24 +5,18 @@ Made by devstack.tron.family. The TRX comes by a transaction that the scan sees,
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from chains.base import ProviderError
 from chains.net.rest import RestNode
 from core.catalogue.catalogue import Pair
-from devstack.chains import DevelopmentChain
 from devstack.contracts.code import PLAIN
-from devstack.supervise.process import Child
+from devstack.simulated.chain import SimulatedChain
 from devstack.tron.buyer import Buyer, calldata, new_address
 from devstack.tron.node import TronNode
 from devstack.tron.wire import raw_of, shown
-from models.db.base import StoreUnavailableError
-from models.deposits import cursors
-from models.treasury import addresses
 
 COINS: Final = 1_000_000
 HOT_COINS: Final = 10_000
@@ -41,28 +35,14 @@ class _ConstantResult(msgspec.Struct):
     words: list[str] = msgspec.field(name="constant_result")
 
 
-class TronChain(DevelopmentChain):
+class TronChain(SimulatedChain):
     """A TRON chain. It installs the token and funds once; the chain's file keeps them."""
 
+    hot_coins = HOT_COINS
+
     def __init__(self, node: TronNode, *, pairs: Sequence[Pair], buyer_key: str) -> None:
-        super().__init__(node.name)
-        self.network = node.network
-        self.url = node.url
-        self.tokens = {pair.currency: pair.contract for pair in pairs if pair.contract is not None}
-        self._node = node
-        self._pairs = pairs
+        super().__init__(node, pairs=pairs)
         self._buyer = Buyer(buyer_key)
-        self._is_hot_funded = False
-
-    def is_ready(self) -> bool:
-        """Return whether the node answers."""
-        return self._node.is_ready()
-
-    def tick(self) -> None:
-        """Give the hot wallet TRX, once the signer has named it."""
-        if not self._is_hot_funded:
-            with contextlib.suppress(ProviderError, StoreUnavailableError):
-                self._is_hot_funded = self._fund_hot()
 
     def equip(self) -> None:
         """Install tokens and coin unless the chain has them. Raises ProviderError."""
@@ -105,17 +85,3 @@ class TronChain(DevelopmentChain):
 
     def _rest(self) -> RestNode:
         return RestNode(self.url, timeout_s=TIMEOUT_S)
-
-    def _fund_hot(self) -> bool:
-        """Give the hot wallet TRX unless it has some; False before the signer has named it and the scan has begun."""
-        hot = addresses.address(self.network, "hot")
-        if hot is None or cursors.read(self.network) is None:
-            return False
-        if self._coin(hot) == 0:
-            native = next(pair for pair in self._pairs if pair.contract is None)
-            self.pay(native, to=hot, units=HOT_COINS * SUN)
-        return True
-
-    def _spawn(self) -> Child:
-        self._is_hot_funded = False
-        return self._node.launch()

@@ -1,58 +1,32 @@
-"""Runs a simulated TRON chain as a process; its file survives SIGKILL. Made by family and tests."""
+"""Runs a simulated TRON chain as a process. Made by family and tests."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Final
+from typing import Final, Unpack
 
-from chains.base import ProviderError
 from chains.net.rest import RestNode
-from core.catalogue.catalogue import Network
-from devstack.plan import ROOT
-from devstack.supervise.leash import Leash
-from devstack.supervise.ports import LOOPBACK
-from devstack.supervise.process import Child
-from devstack.supervise.program import Program
+from devstack.simulated.node import ANSWER_LIMIT_S, SimulatorNode, Where
 
 # A development chain confirms in fewer blocks than the main chain, so its blocks are also solid sooner.
 SOLIDITY_LAG: Final = 1
 BLOCK_TIME_S: Final = 1.0
-ANSWER_LIMIT_S: Final = 2.0
-FILE_NAME: Final = "chain.jsonl"
 
 
-class TronNode(Program):
-    """One chain. start() returns once it answers. Without block_time_s it makes blocks on request."""
+class TronNode(SimulatorNode):
+    """One chain; see SimulatorNode."""
 
     def __init__(
         self,
         program: Path,
         folder: Path,
         *,
-        network: Network,
-        port: int,
-        leash: Leash,
         block_time_s: float = BLOCK_TIME_S,
         solidity_lag: int = SOLIDITY_LAG,
+        **where: Unpack[Where],
     ) -> None:
-        super().__init__(f"chain:{network.code}")
-        self.network = network.code
-        self.url = f"http://{LOOPBACK}:{port}"
-        self._argv = [sys.executable, str(program), str(port), network.chain_identity, str(folder / FILE_NAME)]
-        self._argv += ["--block-time-s", str(block_time_s), "--solidity-lag", str(solidity_lag)]
-        self._folder = folder
-        self._leash = leash
+        options = ["--block-time-s", str(block_time_s), "--solidity-lag", str(solidity_lag)]
+        super().__init__(program, folder, options=options, **where)
 
-    def is_ready(self) -> bool:
-        """Return True if the node answers."""
-        try:
-            RestNode(self.url, timeout_s=ANSWER_LIMIT_S).ask("wallet/getnowblock", {}, dict[str, object])
-        except ProviderError:
-            return False
-        return True
-
-    def _spawn(self) -> Child:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        env = {**self._leash.env, "PYTHONPATH": str(ROOT)}
-        return Child(self.name, self._argv, env=env, log=self._folder / "node.log")
+    def _ask(self) -> None:
+        RestNode(self.url, timeout_s=ANSWER_LIMIT_S).ask("wallet/getnowblock", {}, dict[str, object])

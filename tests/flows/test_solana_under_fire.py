@@ -15,51 +15,37 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from chains.net.json_rpc import JsonRpc
-from core.catalogue.catalogue import Pair, load_catalogue
+from core.catalogue.catalogue import Pair
 from devstack.solana.buyer import Buyer
 from devstack.solana.programs import associated
 from tests.flows.stack import Stack
-from tests.flows.under_fire import Order, burning, earn, pay_out
-
-PAIRS: Final = {pair.currency: pair for pair in load_catalogue("development").pairs_on("solana")}
-AMOUNTS: Final = {"SOL": Decimal("0.025"), "USDT": Decimal("1.25")}
+from tests.flows.under_fire import Accounts, burning
 
 
-def order(number: int) -> Order:
-    currency = ("SOL", "USDT")[number % 2]
-    address = str(Keypair.from_seed((1_000_000 + number).to_bytes(32, "big")).pubkey())
-    return Order(
-        amount=AMOUNTS[currency], currency=currency, network="solana", address=address, name=f"payout-{number}"
-    )
+def address(number: int) -> str:
+    return str(Keypair.from_seed((1_000_000 + number).to_bytes(32, "big")).pubkey())
 
 
-def units_of(amount: Decimal, pair: Pair) -> int:
-    return int(amount.scaleb(pair.decimals))
+def pay(stack: Stack, pair: Pair, to: str, units: int) -> None:
+    Buyer(stack.ready["buyer_key"]).pay(node(stack), pair, to=to, units=units)
 
 
-def balance(node: JsonRpc, address: str, pair: Pair) -> int:
+def balance(stack: Stack, pair: Pair, at: str) -> int:
     """Return the units that an address holds of a coin; of a token, in its associated account."""
     if pair.contract is None:
-        return int(node.call("getBalance", [address], dict[str, Any])["value"])
-    place = str(associated(Pubkey.from_string(address), Pubkey.from_string(pair.contract)))
-    return int(node.call("getTokenAccountBalance", [place], dict[str, Any])["value"]["amount"])
+        return int(node(stack).call("getBalance", [at], dict[str, Any])["value"])
+    place = str(associated(Pubkey.from_string(at), Pubkey.from_string(pair.contract)))
+    return int(node(stack).call("getTokenAccountBalance", [place], dict[str, Any])["value"]["amount"])
 
 
-def run_payouts(stack: Stack, count: int) -> None:
-    merchant, buyer = stack.merchant(), Buyer(stack.ready["buyer_key"])
-    node = JsonRpc(stack.ready["rpc"]["solana"], timeout_s=10)
-    for currency, amount in AMOUNTS.items():
-        pair = PAIRS[currency]
-        earn(
-            merchant, amount * (count + 20) * 2, currency, "solana",
-            lambda to, due, pair=pair: buyer.pay(node, pair, to=to, units=units_of(due, pair)),
-        )  # fmt: skip
-    orders = [order(number) for number in range(count)]
+def node(stack: Stack) -> JsonRpc:
+    return JsonRpc(stack.ready["rpc"]["solana"], timeout_s=10)
 
-    pay_out(stack, merchant, orders)
 
-    arrived = [balance(node, each.address, PAIRS[each.currency]) for each in orders]
-    assert arrived == [units_of(each.amount, PAIRS[each.currency]) for each in orders]
+SOLANA: Final = Accounts(
+    network="solana", amounts={"SOL": Decimal("0.025"), "USDT": Decimal("1.25")}, address=address, pay=pay,
+    balance=balance,
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -70,10 +56,10 @@ def burning_stack(tmp_path: Path) -> Iterator[Stack]:
 
 @pytest.mark.timeout(400)
 def test_twenty_payouts_of_solana_under_fire_arrive_once_each(burning_stack: Stack) -> None:
-    run_payouts(burning_stack, 20)
+    SOLANA.run_payouts(burning_stack, 20)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 def test_two_hundred_payouts_of_solana_under_fire_arrive_once_each(burning_stack: Stack) -> None:
-    run_payouts(burning_stack, 200)
+    SOLANA.run_payouts(burning_stack, 200)

@@ -13,42 +13,33 @@ from typing import Final
 import pytest
 
 from chains.net.rest import RestNode
-from chains.tron.accounts import balance
-from core.catalogue.catalogue import Pair, load_catalogue
+from chains.tron import accounts
+from core.catalogue.catalogue import Pair
 from devstack.tron.buyer import Buyer
 from devstack.tron.wire import shown
 from tests.flows.stack import Stack
-from tests.flows.under_fire import Order, burning, earn, pay_out
-
-PAIRS: Final = {pair.currency: pair for pair in load_catalogue("development").pairs_on("tron")}
-AMOUNTS: Final = {"TRX": Decimal("2.5"), "USDT": Decimal("1.25")}
+from tests.flows.under_fire import Accounts, burning
 
 
-def order(number: int) -> Order:
-    currency = ("TRX", "USDT")[number % 2]
-    address = shown((1_000_000 + number).to_bytes(20, "big"))
-    return Order(amount=AMOUNTS[currency], currency=currency, network="tron", address=address, name=f"payout-{number}")
+def address(number: int) -> str:
+    return shown((1_000_000 + number).to_bytes(20, "big"))
 
 
-def units_of(amount: Decimal, pair: Pair) -> int:
-    return int(amount.scaleb(pair.decimals))
+def pay(stack: Stack, pair: Pair, to: str, units: int) -> None:
+    Buyer(stack.ready["buyer_key"]).pay(node(stack), pair, to=to, units=units)
 
 
-def run_payouts(stack: Stack, count: int) -> None:
-    merchant, buyer = stack.merchant(), Buyer(stack.ready["buyer_key"])
-    node = RestNode(stack.ready["rpc"]["tron"], timeout_s=10)
-    for currency, amount in AMOUNTS.items():
-        pair = PAIRS[currency]
-        earn(
-            merchant, amount * (count + 20) * 2, currency, "tron",
-            lambda to, due, pair=pair: buyer.pay(node, pair, to=to, units=units_of(due, pair)),
-        )  # fmt: skip
-    orders = [order(number) for number in range(count)]
+def balance(stack: Stack, pair: Pair, at: str) -> int:
+    return accounts.balance(node(stack), at, pair)
 
-    pay_out(stack, merchant, orders)
 
-    arrived = [(each, balance(node, each.address, PAIRS[each.currency])) for each in orders]
-    assert [units for _, units in arrived] == [units_of(each.amount, PAIRS[each.currency]) for each in orders]
+def node(stack: Stack) -> RestNode:
+    return RestNode(stack.ready["rpc"]["tron"], timeout_s=10)
+
+
+TRON: Final = Accounts(
+    network="tron", amounts={"TRX": Decimal("2.5"), "USDT": Decimal("1.25")}, address=address, pay=pay, balance=balance
+)
 
 
 @pytest.fixture
@@ -59,10 +50,10 @@ def burning_stack(tmp_path: Path) -> Iterator[Stack]:
 
 @pytest.mark.timeout(400)
 def test_twenty_payouts_of_tron_under_fire_arrive_once_each(burning_stack: Stack) -> None:
-    run_payouts(burning_stack, 20)
+    TRON.run_payouts(burning_stack, 20)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 def test_a_hundred_payouts_of_tron_under_fire_arrive_once_each(burning_stack: Stack) -> None:
-    run_payouts(burning_stack, 100)
+    TRON.run_payouts(burning_stack, 100)

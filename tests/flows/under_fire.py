@@ -5,8 +5,9 @@ The part that all networks share; a story reads the arrivals from its own chain.
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from core.catalogue.catalogue import Pair, load_catalogue
 from tests.flows.merchant import Merchant
 from tests.flows.stack import Stack
 from tests.flows.test_paid_invoices import fire
@@ -77,3 +79,45 @@ def pay_out(stack: Stack, merchant: Merchant, orders: Sequence[Order], *, is_fir
     assert rows(stack, "SELECT count(*) FROM spends WHERE state = 'dead'") == [(0,)]
     until(lambda: stack.sluice("audit")["violations"] == [], limit_s=60)
     return int(made)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accounts:
+    """A network on which money lies at addresses: its coins, its buyer and its recipients."""
+
+    network: str
+    # The amount of each payout, by coin.
+    amounts: Mapping[str, Decimal]
+    # Returns the address of a numbered recipient.
+    address: Callable[[int], str]
+    # Sends units of a coin to an address, from the stack's buyer.
+    pay: Callable[[Stack, Pair, str, int], object]
+    # Returns the units of a coin at an address.
+    balance: Callable[[Stack, Pair, str], int]
+
+    def run_payouts(self, stack: Stack, count: int) -> None:
+        """Earn enough, pay out this many times in all coins by turns, and see that each arrives exactly once."""
+        merchant, pairs = stack.merchant(), load_catalogue("development").pairs
+        for currency, amount in self.amounts.items():
+            pair = pairs[currency, self.network]
+            earn(
+                merchant, amount * (count + 20) * 2, currency, self.network,
+                lambda to, due, pair=pair: self.pay(stack, pair, to, units_of(due, pair)),
+            )  # fmt: skip
+        coins = itertools.cycle(self.amounts)
+        orders = [
+            Order(
+                amount=self.amounts[currency], currency=currency, network=self.network, address=self.address(number),
+                name=f"payout-{number}",
+            )
+            for number, currency in zip(range(count), coins, strict=False)
+        ]  # fmt: skip
+
+        pay_out(stack, merchant, orders)
+
+        arrived = [self.balance(stack, pairs[each.currency, self.network], each.address) for each in orders]
+        assert arrived == [units_of(each.amount, pairs[each.currency, self.network]) for each in orders]
+
+
+def units_of(amount: Decimal, pair: Pair) -> int:
+    return int(amount.scaleb(pair.decimals))
