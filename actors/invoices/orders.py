@@ -21,11 +21,12 @@ from core.invoices.schemas import CreatePayment, clamp_lifetime
 from core.rates.pricing import Market, Method, Terms
 from models.db.base import repeat_on_deadlock
 from models.deposits import rows as deposits
+from models.invoices import creations, quoting, views
 from models.invoices import plan as invoice_plan
-from models.invoices import quoting, views
 from models.invoices import rows as invoices
+from models.invoices.creations import Creation
 from models.invoices.plan import Plan
-from models.invoices.rows import Creation, InvoiceRow
+from models.invoices.rows import InvoiceRow
 from models.invoices.shown import Shown
 from models.queue import calls
 from models.queue.calls import CallInfo
@@ -126,7 +127,7 @@ def give_back(ctx: Context, ready: Ready) -> None:
 def write(ctx: Context, info: CallInfo, planned: Plan, *, terms_version: int) -> tuple[str, str | None]:
     """Create a payment by one statement in its own transaction; an address that was not needed goes back."""
     ready = make_ready(ctx, planned, terms_version=terms_version)
-    outcome, answer = repeat_on_deadlock(invoices.create, ready.creation(info))
+    outcome, answer = repeat_on_deadlock(creations.create, ready.creation(info))
     if outcome != "created":
         give_back(ctx, ready)
     return outcome, answer
@@ -158,7 +159,7 @@ def create_together(ready: Sequence[tuple[CallInfo, Ready]]) -> dict[UUID, str]:
 
     Payments that prove not to be plainly new are missing from the answers, and untouched.
     """
-    return invoices.create_together([one.creation(info) for info, one in ready]) if ready else {}
+    return creations.create_together([one.creation(info) for info, one in ready]) if ready else {}
 
 
 def write_together(ctx: Context, ready: Sequence[tuple[CallInfo, Ready]]) -> dict[UUID, str]:
@@ -233,7 +234,7 @@ def prepared(
         if invoice is not None:
             return rendered(ctx, invoice)
         if ready is not None:
-            outcome, answer = invoices.create(ready.creation(info))
+            outcome, answer = creations.create(ready.creation(info))
             if outcome == "created" and answer is not None:
                 # The caller records the answer; no caller asks for this call.
                 calls.forget(info.call_id)

@@ -10,8 +10,7 @@ from actors.context import Context, context
 from actors.queue.broker import doorbell, ring
 from actors.queue.isolated import isolated
 from models.db.base import StoreUnavailableError, repeat_on_deadlock
-from models.invoices import endings, settlement
-from models.invoices import rows as invoices
+from models.invoices import deadlines, endings, settlement
 
 log = structlog.get_logger()
 
@@ -25,10 +24,10 @@ def settle_due_invoices() -> None:
     """Expire due invoices and credit the rest of crowded ones; notify itself again after a full page."""
     ctx = context()
     ended = _end_unpaid(ctx)
-    due = invoices.due_for_settlement(DUE_PER_STEP) if ended < DUE_PER_STEP else []
+    due = deadlines.due_for_settlement(DUE_PER_STEP) if ended < DUE_PER_STEP else []
     for i in due:
         isolated(i, settlement.settle, ctx.catalogue, i, is_due=True)
-    for i in invoices.credit_due(CROWDED_PER_STEP):
+    for i in deadlines.credit_due(CROWDED_PER_STEP):
         isolated(i, settlement.settle, ctx.catalogue, i)
     if DUE_PER_STEP in (ended, len(due)):
         ring("settle_due_invoices")

@@ -30,7 +30,7 @@ from models.deposits import crediting, probes, witnesses
 from models.deposits import rows as deposits
 from models.invariants import checkpoint, scope
 from models.invariants import deposits as invariant_deposits
-from models.invoices import arrivals, tallies, timeline
+from models.invoices import arrivals, deadlines, tallies, timeline
 from models.invoices import history as invoice_history
 from models.invoices import rows as invoices
 from models.invoices.shown import Shown
@@ -238,9 +238,9 @@ def _infos(big: UUID, small: UUID) -> Iterator[tuple[str, Callable[[], object]]]
 def _due() -> Iterator[tuple[str, Callable[[], object]]]:
     catalogue = load_catalogue("development")
     network = catalogue.networks[NETWORK]
-    yield "invoices to settle", partial(invoices.due_for_settlement, PORTION)
-    yield "invoices to credit on", partial(invoices.credit_due, PORTION)
-    yield "since when rates are kept", invoices.rates_needed_since
+    yield "invoices to settle", partial(deadlines.due_for_settlement, PORTION)
+    yield "invoices to credit on", partial(deadlines.credit_due, PORTION)
+    yield "since when rates are kept", deadlines.rates_needed_since
     for kind in ("invoice", "wallet"):
         owners = partial(deposits.owners_due, NETWORK, kind=kind, confirmations=network.confirmations, limit=PORTION)
         yield f"deposits deep enough, of {kind}s", owners

@@ -11,7 +11,7 @@ from typing import Final
 from core.catalogue.catalogue import Catalogue
 from core.invoices.states import INVOICE_EVENTS
 from models.db.base import transaction
-from models.invoices import events, quoting, rows, views
+from models.invoices import deadlines, events, quoting, rows, views
 from models.invoices.rows import InvoiceRow
 from models.invoices.shown import Shown
 from models.webhooks import outbox
@@ -33,7 +33,7 @@ def end_unpaid(catalogue: Catalogue, *, limit: int) -> int:
     Safe to run many times at once: each takes rows that no other has locked.
     """
     with transaction():
-        claimed = rows.claim_due(limit, further=UNTOUCHED)
+        claimed = deadlines.claim_due(limit, further=UNTOUCHED)
         if not claimed:
             return 0
         shown = quoting.seen_locked(catalogue, rows.lock_all(claimed))

@@ -18,7 +18,7 @@ from core.rates.generations import Generation
 from core.rates.pricing import Quote
 from models.db.base import execute, rows_as, transaction
 from models.deposits import sightings
-from models.invoices import rows
+from models.invoices import deadlines, rows
 from models.invoices.prices import PagePrices, Span
 from models.invoices.rows import InvoiceRow, QuoteRow, Running
 from models.invoices.shown import Shown
@@ -165,7 +165,7 @@ def close_overdue(catalogue: Catalogue, *, limit: int) -> int:
     Returns how many; those that another has locked are left for the next time.
     """
     with transaction():
-        overdue = rows.lock_overdue(limit)
+        overdue = deadlines.lock_overdue(limit)
         if overdue:
             write(catalogue, overdue)
             execute(
@@ -190,7 +190,7 @@ def take_back_future(*, limit: int) -> int:
 
 def forget_rates(*, limit: int) -> int:
     """Delete some rates that no open invoice can need for a quote; return how many."""
-    return book.forget(before=rows.rates_needed_since(), limit=limit)
+    return book.forget(before=deadlines.rates_needed_since(), limit=limit)
 
 
 def _running_of(locked: Sequence[InvoiceRow]) -> dict[UUID, Running]:

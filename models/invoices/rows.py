@@ -7,20 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 from uuid import UUID
-
-import msgspec
 
 from core.invoices.states import InvoiceStatus
 from core.rates.pricing import Quote
 from models.addresses.rows import AddressOwner
 from models.db import locks
-from models.db.base import app_now, column, execute, in_transaction, one, rows, rows_as, value
+from models.db.base import app_now, column, execute, rows, rows_as
 from models.db.clock import FUTURE_MAX_S
 from models.db.locks import LockSeed
 from models.db.table import BY_DATABASE, Big, Table, Units, derived
-from models.deposits import cursors, sightings
+from models.deposits import sightings
 
 _LIVE: Final = "(i.status IN ('select', 'check') OR (i.status = 'wrong_amount' AND NOT i.is_final))"
 
@@ -286,110 +284,6 @@ def is_live(invoice: InvoiceRow) -> bool:
     return invoice.status in {"select", "check"} or (invoice.status == "wrong_amount" and not invoice.is_final)
 
 
-class Creation(msgspec.Struct, kw_only=True, frozen=True):
-    """A new invoice and its call, for the creating statement."""
-
-    call_id: UUID
-    idem_key: str | None
-    fingerprint: bytes
-    terms_version: int
-    lifetime_s: int
-    quote_s: int | None
-    family: str
-    # The answer's JSON object without its closing brace: the moments in it are PostgreSQL's.
-    response: str
-    invoice: InvoiceRow
-
-
-def create(new: Creation) -> tuple[str, str | None]:
-    """Create an invoice, its call, quote and address in one statement; see create_invoice in the migrations.
-
-    Returns (outcome, answer or live invoice's id).
-    """
-    answer = one(
-        "SELECT outcome, response FROM create_invoice(%s, %s, %s, %s, %s, %s, %s, %s, %s)",
-        (
-            new.call_id,
-            new.idem_key,
-            new.fingerprint,
-            new.terms_version,
-            msgspec.json.encode(vars(new.invoice)).decode(),
-            new.lifetime_s,
-            new.quote_s,
-            new.family,
-            new.response,
-        ),
-    )
-    return cast("tuple[str, str | None]", answer)
-
-
-def create_together(news: Sequence[Creation]) -> dict[UUID, str]:
-    """Create those invoices that are plainly new in one statement; see create_invoices in the migrations.
-
-    No two may share a key or an order. Returns the answers by call; of a call that is not among them nothing is
-    written.
-    """
-    return dict(rows("SELECT call_id, response FROM create_invoices(%s)", (as_calls(news),)))
-
-
-def as_calls(news: Sequence[Creation]) -> str:
-    """Return new invoices and their calls in JSON, as create_invoices in the migrations takes them."""
-    calls = [
-        msgspec.structs.asdict(new)
-        | {
-            "fingerprint": f"\\x{new.fingerprint.hex()}",
-            "merchant_id": new.invoice.merchant_id,
-            "order_id": new.invoice.order_id,
-            "invoice": vars(new.invoice),
-        }
-        for new in news
-    ]
-    return msgspec.json.encode(calls).decode()
-
-
-# Each network by itself: if a scan is halted, the invoices that wait for it do not delay others.
-_DUE: Final = (
-    f"SELECT due.id FROM (SELECT c.network, {cursors.PASSED} AS passed FROM chain_cursors c"
-    "  UNION ALL SELECT '', app_now() + interval '1 microsecond') c"
-    " CROSS JOIN LATERAL (SELECT i.id, i.expires_at FROM invoices i WHERE i.status IN ('select', 'check')"
-    "  AND COALESCE(i.network, '') = c.network AND i.expires_at < c.passed AND i.expires_at <= app_now()"
-    "  AND {further} ORDER BY i.expires_at LIMIT %s {then}) due ORDER BY due.expires_at LIMIT %s"
-)
-_NOTHING_AWAITED: Final = (
-    "NOT EXISTS (SELECT 1 FROM deposits d WHERE d.owner_id = i.id AND d.status = 'pending'"
-    "   AND d.stray_reason IS DISTINCT FROM 'dust' AND d.seen_at <= i.expires_at)"
-    " AND NOT (i.status = 'check' AND EXISTS (SELECT 1 FROM sightings s"
-    f"   WHERE s.stray_reason IS DISTINCT FROM 'dust' AND {sightings.AWAITED}))"
-)
-
-
-def due_for_settlement(limit: int) -> list[UUID]:
-    """Return invoices whose expiry their network's scan (before a choice: the clock) has passed, oldest first."""
-    return column(_DUE.format(further=_NOTHING_AWAITED, then=""), (limit, limit))
-
-
-def claim_due(limit: int, *, further: str) -> list[UUID]:
-    """Lock due invoices that also meet `further` and that no other process has locked; return them, oldest first."""
-    if not in_transaction():
-        raise RuntimeError("invoices are claimed in the transaction that ends them")
-    return column(_DUE.format(further=further, then="FOR UPDATE OF i SKIP LOCKED"), (limit, limit))
-
-
-# A scan that lags less than this ends its invoices itself; and rates are kept longer than an invoice lives and this.
-OVERDUE_S: Final = 21_600
-# Overdue for long, and not written to the end: the scan of their network does not move.
-_UNWRITTEN: Final = (
-    "i.status = 'check' AND i.rate_expires_at < i.expires_at"
-    f" AND i.expires_at <= app_now() - make_interval(secs => {OVERDUE_S})"
-    " AND COALESCE(i.quoted_until, i.rate_expires_at) < i.expires_at"
-)
-
-
-def lock_overdue(limit: int) -> list[InvoiceRow]:
-    """Lock invoices whose time is over and whose quotes are not written to the end; no others than are free."""
-    return InvoiceRow.read(f"{_UNWRITTEN} ORDER BY i.id LIMIT %s FOR UPDATE OF i SKIP LOCKED", (limit,))
-
-
 # Up to this, a transaction that began earlier may read what a later one has just written.
 _FUTURE: Final = f"(SELECT app_now() + interval '{FUTURE_MAX_S} seconds')"
 # A quote q that begins later than now, and is not the first of its invoice.
@@ -433,23 +327,6 @@ def take_back_future(invoice_ids: Collection[UUID]) -> int:
         " updated_at = date_trunc('milliseconds', app_now()) FROM (SELECT DISTINCT ON (invoice_id) * FROM quotes"
         "  WHERE invoice_id = ANY(%s::uuid[]) ORDER BY invoice_id, generation DESC) q WHERE i.id = q.invoice_id",
         (ahead,),
-    )
-
-
-def rates_needed_since() -> datetime:
-    """Return the moment from which on rates may still be asked for: no open invoice is older, but for some overdue."""
-    since: datetime = value(
-        "SELECT LEAST(app_now() - make_interval(secs => %s),"
-        f" (SELECT min(GREATEST(i.rate_expires_at, i.quoted_until)) FROM invoices i WHERE {_UNWRITTEN}))",
-        (LIFETIME_CEILING_S,),
-    )
-    return since
-
-
-def credit_due(limit: int) -> list[UUID]:
-    """Return decided invoices with confirmed deposits that no page of their settlement has credited yet."""
-    return column(
-        "SELECT id FROM invoices WHERE is_credit_due AND status IN ('paid', 'paid_over') ORDER BY id LIMIT %s", (limit,)
     )
 
 

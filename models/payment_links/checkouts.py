@@ -12,9 +12,10 @@ from uuid import UUID
 
 from core.invoices.states import InvoiceStatus
 from models.db.base import column, execute, rows, transaction, value
-from models.invoices import rows as invoices
+from models.invoices import creations
+from models.invoices.creations import Creation
 from models.invoices.endings import UNTOUCHED
-from models.invoices.rows import HOLDING_PART, Creation
+from models.invoices.rows import HOLDING_PART
 
 Outcome = Literal["created", "not_found", "full", "left"]
 """The outcome of a checkout; left: its call is known already, or its terms are of another version."""
@@ -80,7 +81,7 @@ def create(news: Sequence[Creation], *, unpaid_max: int) -> Mapping[UUID, tuple[
     made = rows(
         "SELECT call_id, outcome, response FROM check_out(%s, %s::uuid[], %s::uuid[], %s)",
         (
-            invoices.as_calls(news),
+            creations.as_calls(news),
             _array(new.call_id for new in news),
             _array(new.invoice.link_id for new in news),
             unpaid_max,

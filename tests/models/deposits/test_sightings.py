@@ -13,8 +13,8 @@ from core.invoices.timeline_schemas import Timeline
 from models.db.base import app_now, column, execute, rows
 from models.deposits import rows as deposits
 from models.deposits import sightings
+from models.invoices import deadlines, timeline
 from models.invoices import rows as invoices
-from models.invoices import timeline
 from models.invoices.rows import InvoiceRow
 from models.invoices.shown import Shown
 from tests.models.builders import CATALOGUE, Chain, pass_time
@@ -67,7 +67,7 @@ def test_an_unshown_stray_keeps_an_invoice_open_and_dust_does_not(
     pass_time(4_000)
     chain.pass_by(mine.expires_at)
 
-    assert (invoices.due_for_settlement(9) == []) == (status == "check")
+    assert (deadlines.due_for_settlement(9) == []) == (status == "check")
     assert settled(mine).status == status
 
 

@@ -11,9 +11,10 @@ from core.addresses.evm import checksum_evm
 from core.ids import uuid7
 from core.rates.pricing import RATE_DIGITS
 from models.db.base import column, execute
-from models.invoices import quoting, settlement
+from models.invoices import creations, quoting, settlement
 from models.invoices import rows as invoices
-from models.invoices.rows import Creation, InvoiceRow
+from models.invoices.creations import Creation
+from models.invoices.rows import InvoiceRow
 from models.invoices.shown import Shown
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 
@@ -103,7 +104,7 @@ def creation(new: InvoiceRow, **arguments: Any) -> Creation:
 
 def create(new: InvoiceRow, **arguments: Any) -> tuple[str, str | None]:
     """Run the creating statement; return (outcome, answer)."""
-    return invoices.create(creation(new, **arguments))
+    return creations.create(creation(new, **arguments))
 
 
 def invoice(merchant_id: UUID | None = None, *, lifetime_s: int = 3600, **columns: Any) -> InvoiceRow:

@@ -10,7 +10,7 @@ import pytest
 
 from models.db import base
 from models.db.base import column, execute, rows, transaction
-from models.invoices import endings, quoting, settlement
+from models.invoices import deadlines, endings, quoting, settlement
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, endpoint
@@ -147,7 +147,7 @@ def test_a_deposit_found_while_the_page_is_claimed_keeps_its_invoice_open(
 ) -> None:
     lucky, other = invoice(shop), invoice(shop)
     pass_by(chain, other)
-    claim_due = invoices.claim_due
+    claim_due = deadlines.claim_due
 
     def claim_and_be_paid(limit: int, *, further: str) -> list[UUID]:
         claimed = claim_due(limit, further=further)
@@ -156,7 +156,7 @@ def test_a_deposit_found_while_the_page_is_claimed_keeps_its_invoice_open(
 
     keep_rates(USD=1, USDT=2)
     execute("UPDATE kept_rates SET starts_at = '-infinity', minute = '-infinity'")
-    monkeypatch.setattr(invoices, "claim_due", claim_and_be_paid)
+    monkeypatch.setattr(deadlines, "claim_due", claim_and_be_paid)
     assert endings.end_unpaid(CATALOGUE, limit=9) == 2
 
     assert [invoices.reread(of.id).status for of in (lucky, other)] == ["check", "expired"]
@@ -201,7 +201,7 @@ def test_invoices_waiting_for_a_stopped_scan_delay_no_others(shop: UUID, chain: 
 
 def test_a_claim_outside_the_ending_transaction_raises() -> None:
     with pytest.raises(RuntimeError, match="in the transaction"):
-        invoices.claim_due(1, further="true")
+        deadlines.claim_due(1, further="true")
 
 
 @pytest.mark.parametrize("is_held", [True, False])

@@ -13,7 +13,7 @@ from core.rates.pricing import RATE_DIGITS
 from models.db import base
 from models.db.base import app_now, execute, rows, transaction, value
 from models.deposits import sightings
-from models.invoices import plan, quoting
+from models.invoices import deadlines, plan, quoting
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.outcomes import reversals
@@ -362,9 +362,9 @@ def test_pruning_writes_overdue_quotes_and_keeps_no_rate_for_them(shop: UUID) ->
     pass_time(4_000)
     # Its scan may only lag.
     assert quoting.close_overdue(CATALOGUE, limit=9) == 0
-    pass_time(invoices.OVERDUE_S)
+    pass_time(deadlines.OVERDUE_S)
     before = figures(seen(mine))
-    assert invoices.rates_needed_since() < app_now() - timedelta(seconds=3_600)
+    assert deadlines.rates_needed_since() < app_now() - timedelta(seconds=3_600)
 
     assert (quoting.close_overdue(CATALOGUE, limit=9), quoting.close_overdue(CATALOGUE, limit=9)) == (1, 0)
     assert len(quotes(mine)) == 4
@@ -384,7 +384,7 @@ def leap(seconds: int, of: list[InvoiceRow], *, is_settled: bool) -> None:
     pass_time(-seconds)
 
 
-@pytest.mark.parametrize(("seconds", "is_settled"), [(1_200, True), (7_200 + invoices.OVERDUE_S, False)])
+@pytest.mark.parametrize(("seconds", "is_settled"), [(1_200, True), (7_200 + deadlines.OVERDUE_S, False)])
 @pytest.mark.parametrize("limit", [1, 9])
 def test_quotes_written_by_a_clock_ahead_are_withdrawn(
     shop: UUID, chain: Chain, seconds: int, limit: int, *, is_settled: bool

@@ -11,8 +11,7 @@ from actors.invoices import ticks
 from core.errors import PaymentNotResolvable
 from core.rates.pricing import PPM
 from models.db.base import execute, rows
-from models.invoices import rows as invoices
-from models.invoices import settlement
+from models.invoices import deadlines, settlement
 from models.ledger.ledger import AVAILABLE, MATURING, SUSPENSE, Account
 from tests.actors.queue.workers import make_settings
 from tests.models.builders import Chain, assert_sound
@@ -170,12 +169,12 @@ def test_accepting_a_crowd_credits_one_page_and_later_ticks_the_rest(
         ("credited", 2),
     ]
     assert_sound()
-    assert invoices.due_for_settlement(9) == []
+    assert deadlines.due_for_settlement(9) == []
     context.configure(make_settings())
     ticks.settle_due_invoices()
     assert balances_of(shop) == {MATURING: HALF_NET}
     assert events(mine)[-1:] == ["invoice.paid"]
-    assert invoices.credit_due(9) == []
+    assert deadlines.credit_due(9) == []
 
 
 def test_a_crowd_of_strays_is_accepted_page_by_page_the_largest_first(

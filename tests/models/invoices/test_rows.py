@@ -13,9 +13,10 @@ import pytest
 from core.ids import uuid7
 from core.rates.pricing import Quote
 from models.db.base import execute, rows, transaction, value
+from models.invoices import creations, deadlines, views
 from models.invoices import rows as invoices
-from models.invoices import views
-from models.invoices.rows import Creation, InvoiceRow
+from models.invoices.creations import Creation
+from models.invoices.rows import InvoiceRow
 from models.invoices.shown import Shown
 from models.queue import calls
 from tests.models.builders import CATALOGUE, USDT, Chain, merchant
@@ -41,14 +42,14 @@ WRITTEN: Final = ("invoices", "calls", "quotes", "address_owners")
 @pytest.fixture(autouse=True, params=["alone", "together"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Create invoices one by one or by the statement for several, which leaves out all but clearly new ones."""
-    alone = invoices.create
+    alone = creations.create
 
     def together(new: Creation) -> tuple[str, str | None]:
-        made = invoices.create_together([new])
+        made = creations.create_together([new])
         return ("created", made[new.call_id]) if made else alone(new)
 
     if request.param == "together":
-        monkeypatch.setattr(invoices, "create", together)
+        monkeypatch.setattr(creations, "create", together)
 
 
 def counted() -> dict[str, int]:
@@ -448,31 +449,31 @@ def test_a_due_invoice_has_expired_by_the_clock_and_by_its_networks_scan(shop: U
     assert not invoices.is_past_expiry(mine)
 
     chain.mine(at=mine.expires_at)
-    assert invoices.due_for_settlement(10) == []
+    assert deadlines.due_for_settlement(10) == []
     chain.mine()
-    assert invoices.due_for_settlement(10) == []  # the chain's clock is ahead of the gateway's
+    assert deadlines.due_for_settlement(10) == []  # the chain's clock is ahead of the gateway's
     execute("UPDATE app_clock SET ahead = '301 seconds'")
     assert invoices.is_past_expiry(mine)
-    assert invoices.due_for_settlement(10) == []  # that block was read before our clock passed the expiry
+    assert deadlines.due_for_settlement(10) == []  # that block was read before our clock passed the expiry
     chain.mine()
-    assert invoices.due_for_settlement(10) == [mine.id]
+    assert deadlines.due_for_settlement(10) == [mine.id]
 
 
 def test_an_invoice_whose_network_lags_is_not_due(shop: UUID) -> None:
     invoice(shop, lifetime_s=300)
     execute("UPDATE app_clock SET ahead = '301 seconds'")
-    assert invoices.due_for_settlement(10) == []  # never scanned
+    assert deadlines.due_for_settlement(10) == []  # never scanned
     Chain("bsc")
-    assert invoices.due_for_settlement(10) == []  # another network's scan does not count
+    assert deadlines.due_for_settlement(10) == []  # another network's scan does not count
 
 
 def test_an_invoice_without_a_coin_expires_by_the_clock_alone(shop: UUID) -> None:
     new = agnostic_invoice(shop)
     create(new, quote_s=None, lifetime_s=300)
-    assert invoices.due_for_settlement(10) == []
+    assert deadlines.due_for_settlement(10) == []
     execute("UPDATE app_clock SET ahead = '301 seconds'")
 
-    assert invoices.due_for_settlement(10) == [new.id]
+    assert deadlines.due_for_settlement(10) == [new.id]
 
 
 @pytest.mark.parametrize(("stray", "is_due"), [(None, False), ("asset", False), ("dust", True)])
@@ -487,7 +488,7 @@ def test_a_pending_deposit_delays_the_expiry_unless_it_is_dust(
     chain.pass_by(mine.expires_at)
     execute("UPDATE app_clock SET ahead = '301 seconds'")
 
-    assert invoices.due_for_settlement(10) == ([mine.id] if is_due else [])
+    assert deadlines.due_for_settlement(10) == ([mine.id] if is_due else [])
 
 
 def test_due_invoices_come_in_bounded_pages_oldest_first(shop: UUID) -> None:
@@ -495,4 +496,4 @@ def test_due_invoices_come_in_bounded_pages_oldest_first(shop: UUID) -> None:
     Chain().pass_by(mine[0].expires_at)
     execute("UPDATE app_clock SET ahead = '901 seconds'")
 
-    assert invoices.due_for_settlement(2) == [mine[1].id, mine[2].id]
+    assert deadlines.due_for_settlement(2) == [mine[1].id, mine[2].id]

@@ -15,8 +15,8 @@ from core.rates.pricing import PPM
 from models.db.base import app_now, column, execute, one, rows, transaction, value
 from models.deposits import crediting
 from models.deposits import rows as deposits
+from models.invoices import deadlines, settlement, views
 from models.invoices import rows as invoices
-from models.invoices import settlement, views
 from models.invoices.rows import InvoiceRow
 from models.invoices.shown import Shown
 from models.ledger.ledger import AVAILABLE, EQUITY, FEES, GATEWAY, MATURING, ROUNDING, SUSPENSE, Account, Transfer
@@ -337,7 +337,7 @@ def test_the_rest_of_a_crowd_is_due_until_it_is_credited(
     while uncredited():
         settled(mine)
         pending = deposits.owners_due("ethereum", kind="invoice", confirmations=chain.network.confirmations, limit=9)
-        due.append((uncredited(), pending, invoices.credit_due(9)))
+        due.append((uncredited(), pending, deadlines.credit_due(9)))
 
     assert due == [
         (7, [mine.id], []),
@@ -363,7 +363,7 @@ def test_a_reorg_amid_the_settlement_of_a_crowd_is_followed(
     chain.reorg(chain.network.confirmations)
 
     assert invoices.reread(mine.id).status == "check"
-    assert (balances_of(shop), invoices.credit_due(9)) == ({}, [])
+    assert (balances_of(shop), deadlines.credit_due(9)) == ({}, [])
 
 
 def test_fractions_finer_than_the_coin_go_to_rounding(shop: UUID, chain: Chain) -> None:

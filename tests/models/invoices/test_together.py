@@ -14,8 +14,9 @@ import pytest
 from models.db import locks
 from models.db.base import execute, rows, transaction, value
 from models.db.locks import LockSeed
+from models.invoices import creations
 from models.invoices import rows as invoices
-from models.invoices.rows import Creation
+from models.invoices.creations import Creation
 from models.queue import calls
 from models.queue.calls import CallInfo
 from tests.models.builders import merchant
@@ -52,7 +53,7 @@ def use_its_order(new: Creation) -> None:
 
 
 def deliver(new: Creation) -> None:
-    assert invoices.create(new)[0] == "created"
+    assert creations.create(new)[0] == "created"
 
 
 @pytest.mark.parametrize("happens", [give_up, change_terms, use_its_key, use_its_order, deliver])
@@ -65,7 +66,7 @@ def test_unclear_calls_are_left_out_and_their_neighbours_are_created(
     happens(mine)
     before = rows("SELECT * FROM calls ORDER BY 1"), rows("SELECT id FROM invoices ORDER BY 1")
 
-    made = invoices.create_together([neighbours[0], mine, neighbours[1]])
+    made = creations.create_together([neighbours[0], mine, neighbours[1]])
 
     assert made.keys() == {new.call_id for new in neighbours}
     assert [calls.abandon(info(new)) for new in neighbours] == [made[new.call_id] for new in neighbours]
@@ -87,7 +88,7 @@ def test_a_call_locked_by_another_process_is_left_out_without_waiting(shop: UUID
     execute("SET lock_timeout = '1ms'")
     with transaction():
         locks.wait_turn(f"{shop}{name}", seed=seed)
-        (made,) = at_once(1, lambda _: invoices.create_together([mine, neighbour]))
+        (made,) = at_once(1, lambda _: creations.create_together([mine, neighbour]))
 
     assert not isinstance(made, Exception)
     assert made.keys() == {neighbour.call_id}
@@ -96,7 +97,7 @@ def test_a_call_locked_by_another_process_is_left_out_without_waiting(shop: UUID
 def test_all_invoices_of_a_gathering_have_one_time(shop: UUID) -> None:
     news = [creation(new_invoice(shop, order_id=f"o-{number}"), idem_key=f"k-{number}") for number in range(16)]
 
-    made = invoices.create_together(news)
+    made = creations.create_together(news)
 
     assert made.keys() == {new.call_id for new in news}
     assert value("SELECT count(DISTINCT (created_at, updated_at)) FROM invoices") == 1
@@ -107,7 +108,7 @@ def test_a_gathering_delivered_to_several_workers_at_once_takes_effect_once(shop
     """They may hold the calls in any order: they wait for each other without a deadlock."""
     news = [creation(new_invoice(shop)) for _ in range(16)]
 
-    made = at_once(8, lambda number: invoices.create_together(news if number % 2 else news[::-1]))
+    made = at_once(8, lambda number: creations.create_together(news if number % 2 else news[::-1]))
 
     assert sorted(len(answers) for answers in made if not isinstance(answers, Exception)) == [0] * 7 + [16]
     assert value("SELECT count(*) FROM invoices") == 16
@@ -117,7 +118,7 @@ def test_one_invalid_row_fails_the_whole_gathering(shop: UUID) -> None:
     good, bad = creation(new_invoice(shop)), creation(new_invoice(shop, status="no such status"))
 
     with pytest.raises(psycopg2.errors.CheckViolation):
-        invoices.create_together([good, bad])
+        creations.create_together([good, bad])
 
     assert [value(f"SELECT count(*) FROM {table}") for table in ("invoices", "calls", "quotes")] == [0, 0, 0]
 
