@@ -97,6 +97,9 @@ class Counter:
     """The claim of families that number a wallet's transactions. The number is allotted on committing the bytes."""
 
     at_least: int
+    # The last moment, by the chain's own time, at which it can be included; None if it never ends. Once all attempts
+    # have ended in no block, the number is allotted again.
+    ends_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,6 +229,7 @@ class Case:
     """A spend whose fate is asked for."""
 
     intent: Intent
+    # A counter's end is that of the attempt that ends last.
     claim: Claim
     # The ids of all its attempts, newest first.
     txids: tuple[str, ...]
@@ -265,7 +269,8 @@ class Departure:
     payer: str = ""
     # The positions of outputs that had no effect.
     failed: frozenset[int] = frozenset()
-    # Its claim, by the family's kind: its number, the coins that it spends, ours or not, or its window.
+    # Its claim, by the family's kind: its number, the coins that it spends, ours or not, or its window. A number that
+    # ends has a window too, with the moment alone.
     slot: int | None = None
     spends: tuple[tuple[str, int], ...] = ()
     window: Window | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from chains.spending import (
     Case,
@@ -68,14 +69,20 @@ def _claimed_coins(network: Network, spend: SpendRow) -> list[HeldCoin]:
     return held_coins.of_spend(spend.id, network.family) if traits_of(network).spends_coins else []
 
 
-def _claim_of(network: Network, spend: SpendRow, attempt: AttemptRow, claimed: Iterable[HeldCoin]) -> Claim:
-    """Return a spend's claim, which the chain grants only once. attempt: the newest."""
+def _claim_of(network: Network, spend: SpendRow, attempts: Sequence[AttemptRow], claimed: Iterable[HeldCoin]) -> Claim:
+    """Return the claim of a spend's attempts, which the chain grants only once. attempts: the newest first."""
     traits = traits_of(network)
     if traits.has_counters:
-        return Counter(at_least=spend.counter)
+        return Counter(at_least=spend.counter, ends_at=_last_end(attempts))
     if traits.spends_coins:
         return Coins(coins=tuple(map(coin_of, claimed)))
-    return _window_of(attempt)
+    return _window_of(attempts[0])
+
+
+def _last_end(attempts: Sequence[AttemptRow]) -> datetime | None:
+    """Return the moment after which no attempt can be included; None if one never ends."""
+    ends = [attempt.expires_at for attempt in attempts if attempt.expires_at is not None]
+    return max(ends) if len(ends) == len(attempts) else None
 
 
 def _window_of(attempt: AttemptRow) -> Window:
@@ -93,7 +100,7 @@ def case_of(network: Network, spend: SpendRow, attempts: Sequence[AttemptRow]) -
     coins = _claimed_coins(network, spend)
     return Case(
         intent=intent_of(spend),
-        claim=_claim_of(network, spend, attempts[0], coins),
+        claim=_claim_of(network, spend, attempts, coins),
         txids=tuple(attempt.txid for attempt in attempts),
         depth=network.maturity,
         spent_by={
@@ -114,7 +121,7 @@ def draft_of(
     claim: the coins, if its family spends coins.
     """
     offer = Offer(ceiling_units=attempt.ceiling_units, gain_units=attempt.gain_units, terms=attempt.terms)
-    return Draft(intent=intent, claim=claim or _claim_of(network, spend, attempt, ()), offer=offer)
+    return Draft(intent=intent, claim=claim or _claim_of(network, spend, [attempt], ()), offer=offer)
 
 
 def nothing_of(spend: SpendRow) -> Intent:

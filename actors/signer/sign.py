@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -170,11 +171,15 @@ def _counted(network: Network, spender: Spender, draft: Draft) -> Draft:
     ours = spends.next_slot(network.code, sender)
     used = counter.next_counter(sender, ours=ours)
     if used <= ours:
-        return replace(draft, claim=Counter(at_least=ours))
+        return replace(draft, claim=Counter(at_least=ours, ends_at=_end_of(draft)))
     reason = beyond(sender, used, ours)
     with transaction():
         signing_stops.stop(network.code, reason=reason, sender=sender)
     raise SigningStoppedError(reason)
+
+
+def _end_of(draft: Draft) -> datetime | None:
+    return None if isinstance(draft.claim, Coins) else draft.claim.ends_at
 
 
 def _unless_overtaken(attempt: Callable[[], SpendRow], sender: str) -> SpendRow:
@@ -276,10 +281,15 @@ def _lock_wallet(network: Network, draft: Draft, slot: int | None) -> int | None
         for wallet in sorted({sender} if payer is None else {sender, payer.address}):
             spends.raise_slot(network.code, wallet, 0)
         return None
-    if slot is None:
+    if slot is not None:
+        spends.lock_account(network.code, sender)
+        return slot
+    if draft.claim.ends_at is None:
         return spends.take_slot(network.code, sender, at_least=draft.claim.at_least)
-    spends.lock_account(network.code, sender)
-    return slot
+    if (taken := spends.take_slot(network.code, sender, at_least=0)) != draft.claim.at_least:
+        # Another spend took the slot since the quote, or gave an earlier one back.
+        raise _OvertakenError
+    return taken
 
 
 def _row(
@@ -321,18 +331,29 @@ def sign(network: Network, spender: Spender, draft: Draft, *, counter: int | Non
     """Sign a draft with its wallet's keys, without network access.
 
     Called in the transaction that commits the bytes, before anything else is done with them. Raises
-    SigningStoppedError.
+    SigningStoppedError, and ValueError for a number that ends too late or never.
     """
     obstacle = signing_stops.obstacle(network.code)
     if obstacle:
         raise SigningStoppedError(obstacle)
+    _check_end(network, draft)
     return spender.sign(draft, counter=counter, keys=keys().deriver(network).keyring())
+
+
+def _check_end(network: Network, draft: Draft) -> None:
+    """Refuse a number that could still be used when signing resumes after a stop, which waits for window_s."""
+    traits = traits_of(network)
+    if not traits.counters_end:
+        return
+    ends_at = _end_of(draft)
+    if ends_at is None or ends_at > app_now() + timedelta(seconds=traits.window_s):
+        raise ValueError(f"a number of {draft.intent.wallet.address} ends at {ends_at}, which is too late")
 
 
 def new_attempt(
     spend: SpendRow, attempt: Attempt, draft: Draft, *, number: int = 0, is_void: bool = False
 ) -> AttemptRow:
-    """Return an attempt's row, with the end of its window if its claim is one."""
+    """Return an attempt's row, with the end of its claim."""
     window = draft.claim if isinstance(draft.claim, Window) else None
     return AttemptRow(
         spend_id=spend.id,
@@ -344,7 +365,7 @@ def new_attempt(
         ceiling_units=draft.offer.ceiling_units,
         gain_units=draft.offer.gain_units,
         terms=dict(draft.offer.terms),
-        expires_at=None if window is None else window.ends_at,
+        expires_at=_end_of(draft),
         expires_height=None if window is None else window.last_height,
         expires_block=None if window is None else window.last_block,
         is_void=is_void,

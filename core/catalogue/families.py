@@ -49,7 +49,8 @@ class Traits:
     # How long payouts that do not fill a spend wait for others to join them: since the last came, since the first.
     gather_s: int = 0
     gather_max_s: int = 0
-    # Where the claim is a window: a transaction signed now can be included this long after the newest block.
+    # Where the claim is a window, or a number that ends: a transaction signed now can be included this long after the
+    # newest block. Of a number, none is signed that ends later than that from now.
     window_s: int = 0
     # The same in blocks, where the chain counts windows in them.
     window_blocks: int = 0
@@ -64,6 +65,11 @@ class Traits:
     def has_counters(self) -> bool:
         """Return True if senders number their transactions, so that the signer allots the numbers."""
         return self.claim == "counter"
+
+    @property
+    def counters_end(self) -> bool:
+        """Return True if a number is only claimed for a while, and is allotted again if no block took it by then."""
+        return self.claim == "counter" and self.window_s > 0
 
     @property
     def notes_departures_by_counter(self) -> bool:
@@ -158,6 +164,7 @@ TRAITS: Final[Mapping[Family, Traits]] = MappingProxyType(
             has_memo=True,
             outputs_max=50,
             in_flight_max=1,
+            window_s=120,
             has_hex_txids=False,
         ),
         "bitcoin": Traits(

@@ -50,9 +50,15 @@ class Cursor:
     block_count: int | None = None
 
 
-def window_is_over(row: str) -> str:
-    """Return the condition that the cursor `c` has passed the window of a row, with its expires_ columns."""
-    return f"(c.height > {row}.expires_height OR {PASSED} > {row}.expires_at OR c.block_count > {row}.expires_block)"
+def window_is_over(row: str, at: str = "c") -> str:
+    """Return the condition that the cursor `c` has passed the window of a row, with its expires_ columns.
+
+    at: the block that has to be past it, if not the cursor's own.
+    """
+    passed = f"LEAST({at}.block_time, c.moved_at)"
+    return (
+        f"({at}.height > {row}.expires_height OR {passed} > {row}.expires_at OR {at}.block_count > {row}.expires_block)"
+    )
 
 
 def read(network: str) -> Cursor | None:

@@ -91,7 +91,7 @@ def is_gap(network: str, sender: str, slot: int) -> bool:
         "SELECT EXISTS (SELECT 1 FROM spends WHERE network = %s AND sender = %s AND slot > %s"
         "   AND settled_at IS NULL AND mined_txid IS NULL)"
         " AND NOT EXISTS (SELECT 1 FROM spends WHERE network = %s AND sender = %s AND (slot = %s AND state <> 'dead'"
-        "   OR slot > %s AND mined_txid IS NOT NULL))",
+        "   AND NOT is_slot_free OR slot > %s AND mined_txid IS NOT NULL))",
         (network, sender, slot, network, sender, slot, slot),
     )
 

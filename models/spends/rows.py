@@ -26,6 +26,7 @@ State = Literal["signed", "sent", "mined", "confirmed", "failed", "dead"]
 # Limits the settled spends that one step follows again.
 SETTLED_MAX: Final = 50
 CHECK_LATER_MAX_S: Final = 3_600
+_OF_SENDER: Final = "network = %(network)s AND sender = %(sender)s"
 PURPOSES: Final[frozenset[str]] = frozenset(get_args(Purpose))
 
 
@@ -74,6 +75,8 @@ class SpendRow(Table, table="spends s"):
     mined_at: datetime | None = BY_DATABASE
     ended_at: datetime | None = BY_DATABASE
     settled_at: datetime | None = BY_DATABASE
+    # True if all its attempts ended in no block, so that its slot is another spend's.
+    is_slot_free: bool = BY_DATABASE
     # Number of times its block left the chain after it was settled.
     reopened: int = BY_DATABASE
     # Charged to merchants for failed payouts that took effect after all, in the ledger's units.
@@ -118,7 +121,7 @@ class AttemptRow(Table, table="spend_attempts"):
     terms: dict[str, int]
     # Identifies its transfers to the scan; '' if the txid does.
     mark: str = ""
-    # The end of its window, after which no block can include it; None if it never ends.
+    # The end of its claim, after which no block can include it; None if it never ends.
     expires_at: datetime | None = None
     expires_height: Big | None = None
     expires_block: Big | None = None
@@ -194,6 +197,24 @@ def raise_slot(network: str, sender: str, next_slot: int) -> None:
     )
 
 
+def give_back_slot(spend: SpendRow) -> None:
+    """Let a sender's next spend take the slot of one that ended in no block. Locks the sender's account.
+
+    If later slots are in use, theirs are given back first: the slot is then a gap, which the signer fills.
+    """
+    lock_account(spend.network, spend.sender)
+    execute("UPDATE spends SET is_slot_free = true WHERE id = %s AND slot IS NOT NULL", (spend.id,))
+    execute(
+        "UPDATE spend_accounts a SET next_slot = LEAST(a.next_slot, free.slot) FROM ("
+        f"   SELECT min(slot) AS slot FROM spends WHERE {_OF_SENDER} AND is_slot_free AND slot > GREATEST(-1,"
+        f"     (SELECT max(slot) FROM spends WHERE {_OF_SENDER} AND state <> 'dead' AND NOT is_slot_free),"
+        f"     (SELECT max(slot) FROM spends WHERE {_OF_SENDER} AND state = 'dead' AND NOT is_slot_free),"
+        f"     (SELECT max(slot) FROM unexplained_departures WHERE {_OF_SENDER} AND status <> 'dismissed'))"
+        f" ) free WHERE {_OF_SENDER} AND free.slot IS NOT NULL",
+        {"network": spend.network, "sender": spend.sender},
+    )
+
+
 def insert(
     new: SpendRow, outputs: Sequence[OutputRow], attempt: AttemptRow, *, claimed: Collection[Outpoint] = ()
 ) -> bool:
@@ -245,9 +266,16 @@ def is_refused_since(spend_id: UUID, number: int, *, error: str) -> bool:
     )
 
 
-def are_all_over(spend_id: UUID) -> bool:
-    """Return True if the scan has passed the window of every attempt of a spend."""
-    return all(attempt.is_over for attempt in attempts_of(spend_id))
+def are_all_over(spend_id: UUID, *, depth: int = 1) -> bool:
+    """Return True if a scanned block of this depth is past the end of every attempt of a spend."""
+    if depth == 1:
+        return all(attempt.is_over for attempt in attempts_of(spend_id))
+    return is_true(
+        "SELECT 1 FROM chain_cursors c JOIN chain_blocks b ON b.network = c.network AND b.height <= c.height - %s + 1"
+        " WHERE c.network = (SELECT network FROM spends WHERE id = %s) AND NOT EXISTS (SELECT FROM spend_attempts a"
+        f"   WHERE a.spend_id = %s AND {window_is_over('a', 'b')} IS NOT TRUE) LIMIT 1",
+        (depth, spend_id, spend_id),
+    )
 
 
 def mark_sent(spend_id: UUID) -> bool:
@@ -417,7 +445,7 @@ def settled_in(network: str, sender: str, slots: range) -> dict[int, UUID]:
     """Return the settled spends in a range of slots, by slot."""
     pairs = rows(
         "SELECT slot, id FROM spends WHERE network = %s AND sender = %s AND slot >= %s AND slot < %s"
-        " AND state <> 'dead' AND settled_at IS NOT NULL ORDER BY slot LIMIT %s",
+        " AND state <> 'dead' AND NOT is_slot_free AND settled_at IS NOT NULL ORDER BY slot LIMIT %s",
         (network, sender, slots.start, slots.stop, SETTLED_MAX),
     )
     return dict(pairs)

@@ -13,15 +13,17 @@ from models.db.base import column, rows
 SLOTS_MAX: Final = 10_000
 
 # The rows that explain a slot, one query per index, each with its column of the height where the slot was used. Dead
-# spends have an index of their own.
+# spends have an index of their own. A spend whose slot was given back explains nothing: no block has it.
 _KNOWN: Final = (
     (
         "k.mined_height",
-        "FROM spends k WHERE k.network = %(network)s AND k.sender = %(sender)s AND k.state <> 'dead'",
+        "FROM spends k WHERE k.network = %(network)s AND k.sender = %(sender)s AND k.state <> 'dead'"
+        " AND NOT k.is_slot_free",
     ),
     (
         "k.mined_height",
-        "FROM spends k WHERE k.network = %(network)s AND k.sender = %(sender)s AND k.state = 'dead'",
+        "FROM spends k WHERE k.network = %(network)s AND k.sender = %(sender)s AND k.state = 'dead'"
+        " AND NOT k.is_slot_free",
     ),
     (
         "k.block_height",
@@ -30,10 +32,12 @@ _KNOWN: Final = (
     ),
 )
 _PARTS: Final = tuple(part for _, part in _KNOWN)
+_FREE: Final = "FROM spends k WHERE k.network = %(network)s AND k.sender = %(sender)s AND k.is_slot_free"
+_FIRST: Final = f"LEAST({', '.join(f'(SELECT min(k.slot) {part})' for part in (*_PARTS, _FREE))})"
 _HEIGHTS: Final = " UNION ALL ".join(f"SELECT k.slot, {height} AS height {part}" for height, part in _KNOWN)
 _UNEXPLAINED: Final = (
-    f"SELECT used.slot FROM (SELECT LEAST({', '.join(f'(SELECT min(k.slot) {part})' for part in _PARTS)}) AS slot)"
-    " known, LATERAL generate_series(GREATEST(known.slot, %(first)s), %(last)s) AS used (slot)"
+    f"SELECT used.slot FROM (SELECT {_FIRST} AS slot) known,"
+    " LATERAL generate_series(GREATEST(known.slot, %(first)s), %(last)s) AS used (slot)"
     " WHERE known.slot IS NOT NULL"
     + "".join(
         f" AND NOT EXISTS (SELECT {part} AND k.slot = used.slot AND k.slot BETWEEN %(first)s AND %(last)s)"

@@ -185,11 +185,16 @@ def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int, cause: Cause = 
     if cause == "claim_used" and not _is_lost_to_another(spend):
         return None
     if cause == "expired":
-        if not spends.are_all_over(spend.id):
+        if not spends.are_all_over(spend.id, depth=_end_depth(catalogue, spend)):
             # The scan has not passed the end of its window yet and may still find it.
             return None
         log.info("spend.expired", **_names(spend))
     return _bury(catalogue, spend, cause)
+
+
+def _end_depth(catalogue: Catalogue, spend: SpendRow) -> int:
+    """Return the depth of the block that has to be past a spend's end: no reorg may bring back a slot's time."""
+    return 1 if spend.slot is None else catalogue.networks[spend.network].maturity
 
 
 def is_seen_alive(spend: SpendRow) -> bool:
@@ -274,6 +279,8 @@ def _bury(catalogue: Catalogue, spend: SpendRow, cause: Cause) -> SpendRow:
     for output in after.outputs:
         if output.place in {each.place for each in gone}:
             _hooks(after).on_dead(catalogue, after, output)
+    if cause == "expired":
+        spends.give_back_slot(spend)
     return after
 
 

@@ -337,7 +337,8 @@ def holders(departure: UnexplainedRow) -> list[UUID]:
     if departure.slot is None:
         return held_coins.holders(departure.network, departure.outpoints)
     return column(
-        "SELECT id FROM spends WHERE network = %s AND sender = %s AND slot = %s AND state <> 'dead'",
+        "SELECT id FROM spends WHERE network = %s AND sender = %s AND slot = %s AND state <> 'dead'"
+        " AND NOT is_slot_free",
         (departure.network, departure.sender, departure.slot),
     )
 
@@ -357,8 +358,8 @@ def is_void(departure: UnexplainedRow) -> bool:
     """Return True if, by our own scan, no block can ever include this departure, which is in none now."""
     if departure.spends:
         return held_coins.are_spent_otherwise(departure.network, departure.outpoints, departure.txid)
-    if departure.slot is not None:
-        return _is_slot_used_otherwise(departure)
+    if departure.slot is not None and _is_slot_used_otherwise(departure):
+        return True
     return is_true(
         "SELECT 1 FROM chain_cursors c JOIN unexplained_departures d ON d.network = c.network"
         f" WHERE d.id = %s AND {window_is_over('d')}",

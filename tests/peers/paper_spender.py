@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from chains.base import ProviderError
@@ -30,11 +31,13 @@ from chains.spending import (
     SpendRefusedError,
     Window,
 )
+from models.db.base import app_now
 from tests.peers.paper_chain import PaperBlock, PaperChain
 
 Claim = Literal["counter", "coins", "window"]
 FEE = 21_000
 WINDOW = 6
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class PaperSpender:
@@ -56,6 +59,9 @@ class PaperSpender:
         self._claimed: dict[bytes, Sequence[tuple[str, int]]] = {}
         # Up to here windows are over for good.
         self.expired_to = 0
+        # For how long a number is claimed, if it ends, and up to when all ends are past for good.
+        self.life: timedelta | None = None
+        self.ended_to = EPOCH
 
     def draft(self, intent: Intent, purse: Purse, *, cap_units: int) -> Draft:
         assert cap_units
@@ -70,7 +76,8 @@ class PaperSpender:
 
     def _claim(self, intent: Intent, purse: Purse) -> Counter | Coins | Window:
         if self.claim == "counter":
-            return Counter(at_least=purse.next_counter)
+            ends_at = None if self.life is None else app_now() + self.life
+            return Counter(at_least=purse.next_counter, ends_at=ends_at)
         if self.claim == "window":
             return Window(reference=self.chain.blocks[-1].hash, last_height=self.chain.blocks[-1].height + WINDOW)
         # One is enough, or none is.
@@ -120,6 +127,8 @@ class PaperSpender:
             if txid in self.included:
                 return self._included(case, txid, self.included[txid])
         if isinstance(case.claim, Window) and (case.claim.last_height or 0) <= self.expired_to:
+            return Fate(kind=FateKind.DEAD, cause="expired")
+        if isinstance(case.claim, Counter) and case.claim.ends_at is not None and case.claim.ends_at < self.ended_to:
             return Fate(kind=FateKind.DEAD, cause="expired")
         return Fate(kind=FateKind.WAITING)
 

@@ -66,14 +66,17 @@ CREATE TABLE spends (
     reopened integer NOT NULL DEFAULT 0,
     -- What a merchant was charged for a failed payout that took effect after all, in the ledger's units.
     charged_units units NOT NULL DEFAULT 0,
+    -- Whether all its attempts ended in no block, so that its slot is the next spend's.
+    is_slot_free boolean NOT NULL DEFAULT false CHECK (NOT is_slot_free OR slot IS NOT NULL),
     -- Of a payout's spend without effect: whether its token lets nothing leave our own wallet. Null while nobody has
     -- tried.
     is_own_refusal boolean,
     CHECK (payer <> '' OR (COALESCE(chain_fee_units, 0) >= 0 AND booked_fee_units >= 0)),
     CHECK (payer <> sender)
 );
--- One slot is one spend's, unless the chain gave it to somebody else.
-CREATE UNIQUE INDEX spends_by_slot ON spends (network, sender, slot) WHERE state <> 'dead';
+-- One slot is one spend's, unless the chain gave it to somebody else, or it was given back.
+CREATE UNIQUE INDEX spends_by_slot ON spends (network, sender, slot) WHERE state <> 'dead' AND NOT is_slot_free;
+CREATE INDEX spends_free ON spends (network, sender, slot) WHERE is_slot_free;
 -- In no block now: signed and sent ones, and those that a deep reorg took after they were confirmed.
 CREATE INDEX spends_waiting ON spends (network, sender, slot) WHERE settled_at IS NULL AND mined_txid IS NULL;
 CREATE INDEX spends_paid_for ON spends (network, payer)
@@ -82,8 +85,8 @@ CREATE INDEX spends_watched ON spends (network, check_at) WHERE settled_at IS NU
 CREATE INDEX spends_by_height ON spends (network, mined_height) WHERE mined_height IS NOT NULL;
 CREATE INDEX spends_by_sender ON spends (network, sender, mined_height) WHERE mined_height IS NOT NULL;
 CREATE INDEX spends_lost ON spends (network, currency) WHERE lost_units <> 0;
--- With spends_by_slot: every slot that a row has.
-CREATE INDEX spends_dead ON spends (network, sender, slot) WHERE state = 'dead';
+-- With spends_by_slot: every slot that a row explains.
+CREATE INDEX spends_dead ON spends (network, sender, slot) WHERE state = 'dead' AND NOT is_slot_free;
 
 CREATE TABLE spend_attempts (
     spend_id uuid NOT NULL REFERENCES spends,

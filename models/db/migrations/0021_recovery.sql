@@ -78,7 +78,7 @@ CREATE TABLE unexplained_departures (
     outputs jsonb NOT NULL DEFAULT '[]',
     -- [[txid, vout]] of our coins that it spends.
     spends jsonb NOT NULL DEFAULT '[]',
-    -- The end of its window.
+    -- The end of its window, or of its slot.
     expires_at timestamptz,
     expires_height bigint,
     expires_block bigint,
@@ -88,7 +88,8 @@ CREATE TABLE unexplained_departures (
     CHECK (num_nulls(block_height, block_hash) IN (0, 2)),
     CHECK ((claim = 'counter') = (slot IS NOT NULL)),
     CHECK (claim = 'coins' OR spends = '[]'),
-    CHECK (claim = 'window' OR num_nonnulls(expires_at, expires_height, expires_block) = 0),
+    CHECK (claim <> 'coins' OR expires_at IS NULL),
+    CHECK (claim = 'window' OR num_nonnulls(expires_height, expires_block) = 0),
     CHECK ((raw = '') = (outputs = '[]')),
     CHECK (raw <> '' OR (status IN ('unread', 'dismissed') AND claim <> 'counter')),
     CHECK ((status IN ('adopted', 'written_off')) = (spend_id IS NOT NULL)),

@@ -86,9 +86,8 @@ def test_a_stranger_taking_an_uncounted_claim_raises_an_alarm(logs: list[Any]) -
     assert [(entry["event"], entry["log_level"]) for entry in logs] == [("spend.claim_used_by_other", "critical")]
 
 
-@pytest.mark.parametrize("slot", [None, 3])
-def test_an_expired_spend_dies_without_an_alarm(slot: int | None, logs: list[Any]) -> None:
-    row, chain = uncounted() if slot is None else spend(slot=slot, expires_height=WINDOW), Chain()
+def test_an_expired_spend_dies_without_an_alarm(logs: list[Any]) -> None:
+    row, chain = uncounted(), Chain()
     assert bury(row, "expired") is None, "the scan may still find it"
     chain.mine()
     after = bury(row, "expired")

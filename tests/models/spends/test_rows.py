@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from api.health import gauges
@@ -23,26 +25,24 @@ def _database(database: str) -> None:
     del database
 
 
-def attempt(of: SpendRow, number: int = 0, *, price: int = 10, expires_height: int | None = None) -> AttemptRow:
+def attempt(of: SpendRow, number: int = 0, *, price: int = 10, **end: Any) -> AttemptRow:
     txid = f"0x{uuid7().hex}{number}"
     return AttemptRow(
         spend_id=of.id, number=number, network=of.network, txid=txid, raw=txid.encode(),
         ceiling_units=100 * price + 7,
         terms={"gas_limit": 100, "price_units": price, "tip_units": 1, "data_units": 7},
-        expires_height=expires_height,
+        **end,
     )  # fmt: skip
 
 
-def spend(
-    *, contract: str | None = "0xtoken", units: int = 5, slot: int | None = None, expires_height: int | None = None
-) -> SpendRow:
+def spend(*, contract: str | None = "0xtoken", units: int = 5, slot: int | None = None, **end: Any) -> SpendRow:
     with transaction():
         new = SpendRow(
             id=uuid7(), network="ethereum", purpose="gas", sender=SENDER, contract=contract,
             currency="ETH" if contract is None else "USDT", decimals=6, token_units=units,
             slot=spends.take_slot("ethereum", SENDER, at_least=0) if slot is None else slot,
         )  # fmt: skip
-        signed = attempt(new, expires_height=expires_height)
+        signed = attempt(new, **end)
         spends.insert(new, [OutputRow(spend_id=new.id, recipient="0xr", token_units=units)], signed)
     return read(new.id)
 
