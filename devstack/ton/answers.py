@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ COUNT: Final = 40
 COUNT_MAX: Final = 256
 LIMIT: Final = 10
 LIMIT_MAX: Final = 100
+ACCOUNT_DIGITS: Final = 64
 
 
 class Fault(Exception):  # noqa: N818  an answer, not a failure of the simulator
@@ -82,7 +84,7 @@ def block_transactions(simulator: Simulator, asked: Json) -> Json:
     if int(asked["workchain"]) != MASTERCHAIN:
         ran = simulator.blocks[unsigned(asked["shard"]), int(asked["seqno"])].ran
     if asked.get("after_hash") is not None:
-        after = str(asked["after_hash"]).lower(), int(asked["after_lt"])
+        after = _account(str(asked["after_hash"])), int(asked["after_lt"])
         ran = tuple(each for each in ran if (each.transaction.address[2:], each.transaction.lt) > after)
     count = min(int(asked.get("count") or COUNT), COUNT_MAX)
     return {
@@ -156,6 +158,11 @@ def _address(asked: Json) -> str:
     if address is None:
         raise ValueError("invalid address")
     return address
+
+
+def _account(text: str) -> str:
+    """Return an account in hexadecimal; nodes take it in that form and in base64."""
+    return text.lower() if len(text) == ACCOUNT_DIGITS else base64.b64decode(text, validate=True).hex()
 
 
 def _broadcast(simulator: Simulator, asked: Json) -> Message:
