@@ -1,1 +1,1 @@
-"""TON on one machine: the engine that runs messages, and a chain of blocks; no development chain serves it yet."""
+"""TON on one machine: the engine that runs messages, a chain of blocks, and the development chain."""

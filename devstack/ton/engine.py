@@ -1,10 +1,11 @@
-"""Runs messages through TON's own code, compiled. Called by ledger, and by tests.
+"""Runs messages and get methods through TON's own code, compiled. Called by accounts, and by tests.
 
 It keeps nothing: an account's cells go in, and come out changed. Cells are bytes in base64, as the library takes them.
 """
 
 from __future__ import annotations
 
+import binascii
 import ctypes
 import json
 from ctypes import c_bool, c_char_p, c_int, c_uint32, c_uint64, c_void_p
@@ -24,7 +25,13 @@ _FUNCTIONS: Final[tuple[tuple[str, Any, tuple[Any, ...]], ...]] = (
     ("transaction_emulator_set_libs", c_bool, (c_void_p, c_char_p)),
     ("transaction_emulator_emulate_transaction", c_void_p, (c_void_p, c_char_p, c_char_p)),
     ("emulator_set_verbosity_level", c_bool, (c_int,)),
+    ("tvm_emulator_create", c_void_p, (c_char_p, c_char_p, c_int)),
+    ("tvm_emulator_destroy", None, (c_void_p,)),
+    ("tvm_emulator_set_c7", c_bool, (c_void_p, c_char_p, c_uint32, c_uint64, c_char_p, c_char_p)),
+    ("tvm_emulator_run_get_method", c_void_p, (c_void_p, c_int, c_char_p)),
 )
+_SEED: Final = b"00" * 32
+_METHOD: Final = 1 << 16
 
 
 class RefusedError(Exception):
@@ -37,6 +44,15 @@ class Outcome:
 
     transaction: str
     account: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The result of a get method. stack: its values, as bytes in base64."""
+
+    exit_code: int
+    gas: int
+    stack: str
 
 
 class Engine:
@@ -76,7 +92,26 @@ class Engine:
             raise RuntimeError(f"the emulator failed: {answer.get('error')}")
         return Outcome(transaction=answer["transaction"], account=answer["shard_account"])
 
+    def ask(self, code: str, data: str, method: str, stack: str, *, address: str, units: int, now: int) -> Answer:
+        """Run a get method of a contract, which changes nothing."""
+        machine = self._library.tvm_emulator_create(code.encode(), data.encode(), 0)
+        settings = CONFIG.read_bytes().strip()
+        try:
+            self._library.tvm_emulator_set_c7(machine, address.encode(), now, units, _SEED, settings)
+            run = self._library.tvm_emulator_run_get_method(machine, method_number(method), stack.encode())
+            answer = self._text(run)
+        finally:
+            self._library.tvm_emulator_destroy(machine)
+        if not answer["success"]:
+            raise RuntimeError(f"the emulator failed: {answer.get('error')}")
+        return Answer(exit_code=int(answer["vm_exit_code"]), gas=int(answer["gas_used"]), stack=str(answer["stack"]))
+
     def _text(self, pointer: int) -> dict[str, Any]:
         text = ctypes.string_at(pointer)
         self._free(pointer)
         return dict(json.loads(text))
+
+
+def method_number(name: str) -> int:
+    """Return the number by which a contract knows a get method."""
+    return binascii.crc_hqx(name.encode(), 0) | _METHOD

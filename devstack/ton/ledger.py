@@ -10,11 +10,11 @@ from typing import Final
 
 from chains.ton import messages
 from chains.ton.cells import Cell
-from chains.ton.slices import Builder, Slice
 from chains.ton.transactions import Transaction
 from chains.ton.wallet import StateInit
 from devstack.ton.accounts import Accounts
 from devstack.ton.engine import Engine
+from devstack.ton.sending import sent_by
 
 BEGIN: Final = 1_800_000_000
 """The time of a new ledger, in seconds since 1970."""
@@ -55,11 +55,3 @@ class Ledger:
     def state(self, address: str) -> StateInit | None:
         """Return the present code and data of an account; None if it has none."""
         return self._accounts.read(address).state
-
-
-def sent_by(sender: str, message: Cell) -> Cell:
-    """Return a contract's message with its sender, as the chain passes it on."""
-    parts = Slice(message)
-    head = parts.uint(4)
-    parts.address()
-    return Builder().uint(head, 4).address(sender).cells(parts.rest()).end()

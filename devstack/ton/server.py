@@ -1,4 +1,4 @@
-"""Serves a simulated chain over HTTP, as toncenter does. Started by tests in their own process.
+"""Serves a simulated chain over HTTP, as toncenter does. Started by node as a process, or by tests in their own.
 
 Questions are JSON-RPC at any path. An answer says `ok` or not; an error is a text, with HTTP's own number.
 """
@@ -6,10 +6,14 @@ Questions are JSON-RPC at any path. An answer says `ok` or not; an error is a te
 from __future__ import annotations
 
 import json
-from typing import Final
+from pathlib import Path
+from typing import Annotated, Final
 
-from devstack.simulated.served import ChainHandler, ChainServer
+import typer
+
+from devstack.simulated.served import ChainHandler, ChainServer, mine_every
 from devstack.ton.answers import Fault, answer
+from devstack.ton.engine import Engine
 from devstack.ton.simulator import Simulator
 
 BODY_BYTES_MAX: Final = 1024 * 1024
@@ -44,3 +48,26 @@ class Server(ChainServer[Simulator]):
     """The HTTP server of one chain."""
 
     handler = Handler
+
+
+def main(
+    port: int,
+    identity: str,
+    path: Path,
+    *,
+    emulator: Annotated[Path, typer.Option()],
+    block_time_s: Annotated[float, typer.Option()] = 0.0,
+) -> None:
+    """Serve a chain that is kept in a file; without a block time it makes blocks on request."""
+    simulator = Simulator(Engine(emulator), identity, path=path)
+    if simulator.head.id.seqno == 0:
+        # The first block has no time, from which messages could expire.
+        simulator.mine()
+    if block_time_s:
+        mine_every(simulator, block_time_s)
+    with Server(simulator, port) as server:
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    typer.run(main)

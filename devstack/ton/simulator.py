@@ -1,8 +1,8 @@
 """Simulates a TON chain in one process: shards, blocks, messages on their way. Served over HTTP by server.
 
 The engine judges every message; the simulator decides only in which block it runs. A message that a contract sends is
-delivered in a later block. Blocks of the masterchain are final: there is no way back. Every method may be called from
-any thread.
+delivered in a later block. Blocks of the masterchain are final; all the same a test may go back. Every method may be
+called from any thread.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from chains.ton import boc, messages, transactions
 from chains.ton.cells import Cell
 from devstack.simulated.journal import Journal
+from devstack.ton import jettons
 from devstack.ton.accounts import Account, Accounts, read
 from devstack.ton.blocks import (
     BASECHAIN,
@@ -31,11 +32,49 @@ from devstack.ton.blocks import (
     is_within,
     parent,
 )
-from devstack.ton.engine import Engine, RefusedError
-from devstack.ton.ledger import sent_by
+from devstack.ton.engine import Answer, Engine, RefusedError
+from devstack.ton.sending import sent_by
 
 FAUCET: Final = "0:" + "11" * 32
 """The account that coin from nowhere names as its sender."""
+
+
+class _Mark(NamedTuple):
+    """All that a block of the masterchain leaves behind for the next."""
+
+    next: tuple[Next, ...]
+    waiting: tuple[Cell, ...]
+    lt: int
+
+
+def _coin(*, address: str, units: int) -> Cell:
+    """Return the message that brings coin from nowhere."""
+    return sent_by(FAUCET, messages.internal(address, units, bounce=False))
+
+
+def _jettons(*, address: str, units: int, sender: str = "") -> Cell:
+    """Return the message that brings USDT from nowhere, as if from a sender's wallet."""
+    return jettons.transferred(sender, address, units)
+
+
+def _lock(*, address: str, status: int = 3) -> Cell:
+    """Return the message by which the issuer freezes an owner's wallet, or frees it."""
+    return jettons.status_set(address, status)
+
+
+def _message(*, boc: str) -> Cell:
+    """Return a message between contracts, with any sender."""
+    return _read_base64(boc)
+
+
+_read_base64 = boc.read_base64
+ACTS: Final[Mapping[str, Callable[..., Cell]]] = {
+    "coin": _coin,
+    "jettons": _jettons,
+    "lock": _lock,
+    "message": _message,
+}
+"""Messages without a wallet's request, which only a development chain sends; the next block has them."""
 
 
 class Simulator:
@@ -55,6 +94,12 @@ class Simulator:
         # The transactions of each account, and its states with the master block in which each began.
         self.ran = defaultdict[str, list[Ran]](list)
         self._states = defaultdict[str, list[tuple[int, Cell]]](list)
+        # The block of the masterchain that brought each transaction.
+        self.seqnos = dict[bytes, int]()
+        self._marks = [_Mark(tuple(self._next), (), self._accounts.lt)]
+        self._forks = 0
+        for address in self._accounts:
+            self._states[address].append((0, self._accounts.cell(address)))
         self._ahead_s = 0
         self._journal = Journal(path)
         for act in self._journal.read():
@@ -81,8 +126,14 @@ class Simulator:
 
     def account(self, address: str, master_seqno: int) -> Account:
         """Return an account after a block of the masterchain."""
-        states = [cell for seqno, cell in self._states.get(address, ()) if seqno <= master_seqno]
-        return read(states[-1]) if states else Account()
+        cell = self._cell(address, master_seqno)
+        return Account() if cell is None else read(cell)
+
+    def ask(self, address: str, method: str, stack: Cell, master_seqno: int) -> Answer:
+        """Run a get method of a contract as it was after a block of the masterchain."""
+        with self.lock:
+            cell = self._cell(address, master_seqno) or self._accounts.cell("")
+            return self._accounts.ask(cell, address, method, stack, now=self.masters[master_seqno].time or self.now())
 
     def broadcast(self, message: Cell) -> None:
         """Take a message from outside. Raises RefusedError if its account does not accept it now."""
@@ -93,9 +144,32 @@ class Simulator:
 
     def give(self, address: str, units: int) -> None:
         """Send coin from nowhere; it arrives in the next block."""
+        self.act("coin", {"address": address, "units": units})
+
+    def act(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Let something happen in the next block. Raises LookupError for an unknown act."""
         with self.lock:
-            self._give(address, units)
-            self._journal.write({"act": "coin", "address": address, "units": units})
+            self._waiting.append(ACTS[name](**arguments))
+            self._journal.write({"act": name, "arguments": dict(arguments)})
+
+    def forget_waiting(self) -> list[Cell]:
+        """Drop the messages from outside that no block has, and return them."""
+        with self.lock:
+            dropped, self._pool = self._pool, []
+            return dropped
+
+    def reorg(self, depth: int, again: Sequence[tuple[Cell, int]] = (), *, between: int = 1) -> None:
+        """Replace the last blocks of the masterchain, with nothing that they had but these messages.
+
+        again: messages, each with the offset of the new block that has it. Raises LookupError before the first block.
+        """
+        with self.lock:
+            self._go_back(self.head.id.seqno - depth)
+            self._pool = []
+            self._journal.write({"act": "reorg", "depth": depth})
+            for offset in range(depth):
+                self._waiting += [cell for cell, place in again if place == offset]
+                self._mine(between)
 
     def mine(self, count: int = 1, *, between: int = 1) -> int:
         """Make blocks of the masterchain, with this many of each shard for each; return the newest seqno."""
@@ -132,8 +206,26 @@ class Simulator:
             self._ahead_s += seconds
             self._journal.write({"act": "clock", "ahead_s": self._ahead_s})
 
-    def _give(self, address: str, units: int) -> None:
-        self._waiting.append(sent_by(FAUCET, messages.internal(address, units, bounce=False)))
+    def _cell(self, address: str, master_seqno: int) -> Cell | None:
+        states = [cell for seqno, cell in self._states.get(address, ()) if seqno <= master_seqno]
+        return states[-1] if states else None
+
+    def _go_back(self, seqno: int) -> None:
+        """Forget all that came after a block of the masterchain."""
+        if not 0 <= seqno < self.head.id.seqno:
+            raise LookupError(f"the chain cannot go back to {seqno}")
+        self._forks += 1
+        del self.masters[seqno + 1 :], self._marks[seqno + 1 :]
+        self.blocks = {place: block for place, block in self.blocks.items() if block.master_seqno < seqno}
+        self.seqnos = {hashed: at for hashed, at in self.seqnos.items() if at <= seqno}
+        for ran in self.ran.values():
+            ran[:] = [each for each in ran if each.transaction.hash in self.seqnos]
+        self._states = defaultdict(list, {
+            address: [each for each in states if each[0] <= seqno] for address, states in self._states.items()
+        })  # fmt: skip
+        self._accounts.reset({address: states[-1][1] for address, states in self._states.items() if states})
+        mark = self._marks[seqno]
+        self._next, self._waiting, self._accounts.lt = list(mark.next), list(mark.waiting), mark.lt
 
     def _taken(self, *shards: int) -> list[Next]:
         taken = sorted(each for each in self._next if each.shard in shards and not each.is_new)
@@ -155,6 +247,7 @@ class Simulator:
         addresses = sorted({ran.transaction.address for block in made for ran in block.ran})
         states = {address: self._accounts.cell(address) for address in addresses}
         self._keep(states)
+        self._mark()
         self._journal.write(
             {
                 "act": "master",
@@ -188,19 +281,25 @@ class Simulator:
         ordered = tuple(sorted(ran, key=lambda each: (each.transaction.address, each.transaction.lt)))
         seqno = max(each.seqno for each in coming.previous) + 1
         content = [*(each.hash for each in coming.previous), *(each.cell.hash for each in ordered)]
+        content += [b"fork%d" % self._forks]
         identity = block_id(BASECHAIN, coming.shard, seqno, [now.to_bytes(4, "big"), *content])
         block = ShardBlock(id=identity, coming=coming, time=now, master_seqno=self.head.id.seqno, ran=ordered)
         self.blocks[coming.shard, seqno] = block
         for each in ordered:
             self.ran[each.transaction.address].append(each)
+            self.seqnos[each.transaction.hash] = block.master_seqno + 1
         self._next = [each for each in self._next if each.shard != coming.shard] + [Next(coming.shard, (identity,))]
         return block
 
     def _append_master(self, now: int) -> None:
         shards = tuple(each.previous[0] for each in sorted(self._next))
         content = [now.to_bytes(4, "big"), self.head.id.hash, *(each.hash for each in shards)]
+        content += [b"fork%d" % self._forks]
         identity = block_id(MASTERCHAIN, WHOLE, self.head.id.seqno + 1, content)
         self.masters.append(MasterBlock(id=identity, previous=self.head.id, time=now, shards=shards))
+
+    def _mark(self) -> None:
+        self._marks.append(_Mark(tuple(self._next), tuple(self._waiting), self._accounts.lt))
 
     def _keep(self, states: dict[str, Cell]) -> None:
         self._accounts.put(states)
@@ -211,12 +310,14 @@ class Simulator:
         match act["act"]:
             case "clock":
                 self._ahead_s = act["ahead_s"]
-            case "coin":
-                self._give(act["address"], act["units"])
+            case "reorg":
+                self._go_back(self.head.id.seqno - act["depth"])
+            case "master":
+                self._redo_master(act)
             case "shards":
                 self._next = [Next.of(each) for each in act["next"]]
-            case _:
-                self._redo_master(act)
+            case name:
+                self._waiting.append(ACTS[name](**act["arguments"]))
 
     def _redo_master(self, act: dict[str, Any]) -> None:
         for kept in act["blocks"]:
@@ -226,3 +327,4 @@ class Simulator:
         self._keep({address: boc.read_base64(text) for address, text in act["accounts"].items()})
         self._waiting = [boc.read_base64(text) for text in act["waiting"]]
         self._accounts.lt = act["lt"]
+        self._mark()

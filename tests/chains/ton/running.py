@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from pathlib import Path
 
 import pytest
 
@@ -15,10 +16,14 @@ from tests.conftest import ROOT
 @functools.cache
 def shared_engine() -> Engine:
     """Return the one emulator of the process, which keeps nothing."""
+    return Engine(shared_library())
+
+
+def shared_library() -> Path:
+    """Return TON's own code."""
     try:
-        library = find_library(os.environ, ROOT / ".sluice" / "cache")
+        return find_library(os.environ, ROOT / ".sluice" / "cache")
     except NoEmulatorError as error:
         if os.environ.get("CI"):
             raise
         pytest.skip(str(error))
-    return Engine(library)

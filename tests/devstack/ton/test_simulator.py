@@ -16,8 +16,9 @@ from chains.ton import boc, messages, transactions
 from chains.ton.cells import Cell
 from chains.ton.credits import coin_credit
 from chains.ton.transactions import Transaction
-from devstack.ton.answers import Fault, answer
+from devstack.ton.answers import Fault, Reach, answer
 from devstack.ton.blocks import WHOLE, halves, is_within, parent
+from devstack.ton.sending import sent_by
 from devstack.ton.server import BODY_BYTES_MAX, Server
 from devstack.ton.simulator import FAUCET, Simulator
 from tests.chains.ton.running import shared_engine
@@ -268,6 +269,8 @@ def test_a_killed_chain_goes_on_where_it_was(tmp_path: Path) -> None:
     # The message that the wallet sends is on its way, and a shard about to split.
     first.mine()
     first.split(WHOLE)
+    first.give(LOW, 3)
+    first.act("jettons", {"address": LOW, "units": 4})
     again = Simulator(shared_engine(), IDENTITY, path=path)
 
     assert (again.masters, again.blocks) == (first.masters, first.blocks)
@@ -275,8 +278,71 @@ def test_a_killed_chain_goes_on_where_it_was(tmp_path: Path) -> None:
     again.settle()
     assert ids(walked(again)) == all_ids(again)
     assert again.account(HIGH, again.head.id.seqno).units == TON
+    assert again.account(LOW, again.head.id.seqno).units == 3
+    again.mine(2)
+    again.reorg(2, [(sent_by(FAUCET, coin(LOW, 7).message()), 1)])
     other = Simulator(shared_engine(), IDENTITY, path=path)
-    assert other.head == again.head
+    assert (other.head, other.account(LOW, other.head.id.seqno).units) == (again.head, 10)
+
+
+def test_a_test_may_take_final_blocks_back(chain: Simulator) -> None:
+    chain.give(LOW, 5)
+    kept = chain.mine()
+    gone = [chain.give(HIGH, 6), chain.mine(3)][1]
+    before = chain.masters[kept + 1 :]
+    chain.reorg(3, [(sent_by(FAUCET, coin(HIGH, 9).message()), 1)])
+    assert (chain.head.id.seqno, {*before}.isdisjoint(chain.masters)) == (gone, True)
+    assert [chain.account(HIGH, seqno).units for seqno in range(kept, kept + 4)] == [0, 0, 9, 9]
+    assert (chain.account(LOW, gone).units, ids(walked(chain))) == (5, all_ids(chain))
+    with pytest.raises(LookupError):
+        chain.reorg(gone + 1)
+
+
+def test_a_node_may_be_behind_or_have_a_short_history(chain: Simulator) -> None:
+    chain.give(HIGH, 5)
+    old = chain.mine()
+    chain.give(HIGH, 6)
+    new = chain.mine()
+    (top,) = tops(chain, new)
+    behind, short = Reach(behind=1), Reach(first_seqno=new)
+
+    def told(method: str, reach: Reach, **asked: object) -> Any:
+        return answer(chain, method, dict(asked), reach)
+
+    assert told("getMasterchainInfo", behind)["last"]["seqno"] == old
+    assert told("getAddressInformation", behind, address=HIGH)["balance"] == "5"
+    assert len(told("getTransactions", behind, address=HIGH)) == 1
+    for method, asked in (
+        ("shards", {"seqno": new}),
+        ("getBlockHeader", {"workchain": 0, "shard": top["shard"], "seqno": top["seqno"]}),
+        ("getBlockTransactionsExt", {"workchain": 0, "shard": top["shard"], "seqno": top["seqno"]}),
+    ):
+        with pytest.raises(Fault, match="NOTREADY"):
+            told(method, behind, **asked)
+    assert told("getAddressInformation", short, address=HIGH)["balance"] == "11"
+    with pytest.raises(Fault, match="pruned"):
+        told("getAddressInformation", short, address=HIGH, seqno=old)
+
+
+def test_messages_from_outside_may_be_forgotten(chain: Simulator) -> None:
+    wallet = Wallet("hot")
+    chain.give(wallet.address, 5 * TON)
+    chain.mine()
+    ask(chain, "sendBoc", boc=order(wallet, chain, coin(HIGH, 7).message()))
+    assert len(chain.forget_waiting()) == 1
+    chain.settle()
+    assert HIGH not in {each.address for each in walked(chain)}
+
+
+def test_a_development_chain_is_moved_by_questions(chain: Simulator) -> None:
+    ask(chain, "developmentAct", act="coin", arguments={"address": HIGH, "units": 5})
+    assert ask(chain, "developmentMine", count=2)["seqno"] == 2
+    assert ask(chain, "getAddressInformation", address=HIGH)["balance"] == "5"
+    later = chain.now() + YEAR_S
+    ask(chain, "developmentAdvance", to_s=later)
+    assert chain.head.time >= later
+    with pytest.raises(Fault, match="KeyError"):
+        ask(chain, "developmentAct", act="nothing", arguments={})
 
 
 @pytest.mark.parametrize(
