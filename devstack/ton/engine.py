@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-CONFIG: Final = Path(__file__).with_name("config.b64")
+CONFIG: Final = Path(__file__).parent / "pinned" / "config.b64"
 """The settings of the chain, as @ton/sandbox 0.41 keeps the main net's, without what no transaction needs."""
 
 # The types that each function returns and takes.

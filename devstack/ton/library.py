@@ -20,7 +20,7 @@ from typing import Final
 
 from devstack.chains import NoProgramError
 
-PIN: Final = Path(__file__).with_name("emulator.txt")
+PIN: Final = Path(__file__).parent / "pinned" / "emulator.txt"
 MACHINE: Final = "x86_64"
 MEMBER: Final = "pytvm/engine/libemulator-linux-x86_64.so"
 SHA256: Final = "97450676781ce258d24eaa71eb346494e43bf430a0d0de9dd5116dc5a5cd7aff"
