@@ -15,9 +15,9 @@ from devstack.tron.node import SOLIDITY_LAG
 from devstack.tron.shapes import signed_json
 from tests.chains.contract.rig import Fake, Payment, Rig
 from tests.peers.json_rpc_node import Raw
-from tests.peers.lying_rest import LyingRest
 from tests.peers.lying_rpc import DOWN, HTML
-from tests.peers.tron import BUSY_PCT, BUYER, FORGER, FORWARDER, TRX, USDT, Tron, calldata
+from tests.peers.tron.chain import BUSY_PCT, BUYER, FORGER, FORWARDER, TRX, USDT, Tron, calldata
+from tests.peers.tron.lying import LyingRest
 
 TRANSFER = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 TRANSFER_SELECTOR = "a9059cbb"

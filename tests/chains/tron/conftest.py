@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.chains.tron.world import HOT_KEY, World, world
-from tests.peers.tron import TRX, Tron
+from tests.peers.tron.chain import TRX, Tron
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from chains.tron.wire import TRANSFER_TOPIC
 from devstack.tron import wire
 from tests.chains.tron.twists import SILENT, Twist, one_of, twisted, twisting
 from tests.chains.tron.world import HOT_KEY, THEIRS, USDT_PAIR, World, case, payment, world
-from tests.peers.tron import BUYER, USDT
+from tests.peers.tron.chain import BUYER, USDT
 
 UNITS = 1_000
 

@@ -13,7 +13,7 @@ from devstack.tron import wire
 from devstack.tron.shapes import hexed, log_json
 from tests.chains.tron.twists import Twist, twisted
 from tests.chains.tron.world import OURS, THEIRS, World
-from tests.peers.tron import BUYER, FORWARDER, TRX
+from tests.peers.tron.chain import BUYER, FORWARDER, TRX
 
 UNITS = 4 * TRX
 # As nodes number the making of a contract, and where it says who made it.

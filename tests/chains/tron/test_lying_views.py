@@ -26,7 +26,7 @@ from chains.tron.spends.fees import agreed_prices
 from devstack.tron.shapes import block_json
 from tests.chains.tron.twists import SILENT, Twist, one_of, twisting
 from tests.chains.tron.world import OURS, USDT_PAIR, World, payment, world
-from tests.peers.tron import BUYER, NETWORK, USDT
+from tests.peers.tron.chain import BUYER, NETWORK, USDT
 
 DAY_MS = 20 * 3_600_000
 

@@ -12,7 +12,7 @@ from chains.net import budget, http
 from tests.chains.tron.twists import twisted
 from tests.chains.tron.world import OURS, World
 from tests.peers.json_rpc_node import Raw
-from tests.peers.tron import TRX
+from tests.peers.tron.chain import TRX
 
 BYTES_MAX = 100_000
 

@@ -13,7 +13,7 @@ from chains.net.usage import Kind
 from devstack.contracts.code import PLAIN
 from tests.chains.tron.twists import Twist, twisted, twisting
 from tests.chains.tron.world import HOT_KEY, OURS, PAIRS, THEIRS, USDT_PAIR, World, payment, world
-from tests.peers.tron import BUYER, FORWARDER, TRX, USDT
+from tests.peers.tron.chain import BUYER, FORWARDER, TRX, USDT
 
 
 def test_trx_and_tokens_are_found_with_their_sender(chain: World) -> None:

@@ -26,7 +26,7 @@ from tests.chains.tron.world import (
     world,
 )
 from tests.peers import tron
-from tests.peers.tron import TRX, USDT, Tron
+from tests.peers.tron.chain import TRX, USDT, Tron
 
 
 @pytest.mark.parametrize("pair", [None, USDT_PAIR], ids=["TRX", "USDT"])

@@ -14,7 +14,7 @@ from chains.tron import nodes
 from chains.tron.spends.drafts import AHEAD_MAX, LIFE
 from core.catalogue.catalogue import Pair
 from tests.chains.tron.world import CAP, HOT_KEY, KEYRING, OURS, USDT_PAIR, World, case, payment
-from tests.peers.tron import TRX
+from tests.peers.tron.chain import TRX
 
 
 def lying(units: int, pair: Pair | None, *, is_rest: bool = False) -> Lying:

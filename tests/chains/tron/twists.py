@@ -9,7 +9,7 @@ from typing import Any, Final
 from devstack.tron.answers import answer
 from tests.chains.net.rest_peer import RestPeer
 from tests.chains.tron.world import World, world
-from tests.peers.lying_rest import LyingRest
+from tests.peers.tron.lying import LyingRest
 
 Twist = Callable[[Any], Any]
 # An address without a listener.

@@ -16,7 +16,7 @@ from chains.tron.spends.spender import TronSpender
 from chains.tron.treasurer import TronTreasurer
 from core.catalogue.catalogue import Pair, load_catalogue
 from tests.peers.ours import Finds
-from tests.peers.tron import NETWORK, TRX, Tron
+from tests.peers.tron.chain import NETWORK, TRX, Tron
 
 CATALOGUE = load_catalogue("development")
 PAIRS = tuple(CATALOGUE.pairs_on("tron"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.peers.tron import Tron
+from tests.peers.tron.chain import Tron
 
 
 @pytest.fixture

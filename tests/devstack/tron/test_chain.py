@@ -21,8 +21,8 @@ from devstack.tron.clock import TronClock
 from devstack.tron.family import DEVELOPMENT
 from tests.devstack.waiting import wait_for
 from tests.models.builders import CATALOGUE
-from tests.peers.lying_rest import LyingRest
-from tests.peers.tron import NETWORK, TRX, Tron
+from tests.peers.tron.chain import NETWORK, TRX, Tron
+from tests.peers.tron.lying import LyingRest
 
 KEY = "0x" + "b1" * 32
 PAIRS = CATALOGUE.pairs_on("tron")

@@ -10,7 +10,7 @@ import pytest
 from devstack.tron import wire
 from devstack.tron.rules import RefusedError
 from devstack.tron.simulator import Simulator
-from tests.peers.tron import BUYER, FORGER, FORWARDER, LIFE_MS, NETWORK, TRX, USDT, Key, Tron
+from tests.peers.tron.chain import BUYER, FORGER, FORWARDER, LIFE_MS, NETWORK, TRX, USDT, Key, Tron
 
 OTHER = Key(0xA11CE)
 THIRD = wire.shown(b"\xc3" * 20)

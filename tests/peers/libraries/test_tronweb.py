@@ -30,7 +30,7 @@ from tests.chains.tron.world import (
 )
 from tests.peers.libraries.fetched import TRONWEB, fetched
 from tests.peers.libraries.library import Library
-from tests.peers.tron import BUYER, TRX, USDT, Key, Tron
+from tests.peers.tron.chain import BUYER, TRX, USDT, Key, Tron
 
 WORDS = " ".join(["abandon"] * 11 + ["about"])
 BUYER_KEY = f"{0xB0B:064x}"
