@@ -25,7 +25,7 @@ from tests.chains.tron.world import (
     payment,
     world,
 )
-from tests.peers import tron
+from tests.peers.tron import chain as tron
 from tests.peers.tron.chain import TRX, USDT, Tron
 
 

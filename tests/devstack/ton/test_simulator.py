@@ -306,22 +306,22 @@ def test_a_node_may_be_behind_or_have_a_short_history(chain: Simulator) -> None:
     (top,) = tops(chain, new)
     behind, short = Reach(behind=1), Reach(first_seqno=new)
 
-    def told(method: str, reach: Reach, **asked: object) -> Any:
+    def answered(method: str, reach: Reach, **asked: object) -> Any:
         return answer(chain, method, dict(asked), reach)
 
-    assert told("getMasterchainInfo", behind)["last"]["seqno"] == old
-    assert told("getAddressInformation", behind, address=HIGH)["balance"] == "5"
-    assert len(told("getTransactions", behind, address=HIGH)) == 1
+    assert answered("getMasterchainInfo", behind)["last"]["seqno"] == old
+    assert answered("getAddressInformation", behind, address=HIGH)["balance"] == "5"
+    assert len(answered("getTransactions", behind, address=HIGH)) == 1
     for method, asked in (
         ("shards", {"seqno": new}),
         ("getBlockHeader", {"workchain": 0, "shard": top["shard"], "seqno": top["seqno"]}),
         ("getBlockTransactionsExt", {"workchain": 0, "shard": top["shard"], "seqno": top["seqno"]}),
     ):
         with pytest.raises(Fault, match="NOTREADY"):
-            told(method, behind, **asked)
-    assert told("getAddressInformation", short, address=HIGH)["balance"] == "11"
+            answered(method, behind, **asked)
+    assert answered("getAddressInformation", short, address=HIGH)["balance"] == "11"
     with pytest.raises(Fault, match="pruned"):
-        told("getAddressInformation", short, address=HIGH, seqno=old)
+        answered("getAddressInformation", short, address=HIGH, seqno=old)
 
 
 def test_messages_from_outside_may_be_forgotten(chain: Simulator) -> None:
