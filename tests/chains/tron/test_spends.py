@@ -12,6 +12,7 @@ from chains.base import ForeignKeyError, ProviderError
 from chains.spending import FateKind, FeeTooHighError, InsufficientCoinError, Sending, SpendRefusedError, Window
 from chains.tron import transactions
 from chains.tron.spends import drafts
+from devstack.tron import wire
 from tests.chains.tron.twists import SILENT, one_of, twisted, twisting
 from tests.chains.tron.world import (
     CAP,
@@ -25,8 +26,7 @@ from tests.chains.tron.world import (
     payment,
     world,
 )
-from tests.peers.tron import chain as tron
-from tests.peers.tron.chain import TRX, USDT, Tron
+from tests.peers.tron.chain import BUYER, TRX, USDT, Tron
 
 
 @pytest.mark.parametrize("pair", [None, USDT_PAIR], ids=["TRX", "USDT"])
@@ -175,7 +175,7 @@ def test_a_fee_burnt_without_effect_is_reported(chain: World) -> None:
 
 
 def test_where_others_may_sign_nothing_is_drafted(chain: World) -> None:
-    stranger = tron.BUYER.address
+    stranger = BUYER.address
     chain.tron.act("permission", address=HOT_KEY.address, keys=[stranger], threshold=1)
 
     with pytest.raises(ForeignKeyError, match="others than its own key"):
@@ -186,7 +186,7 @@ def test_one_of_two_providers_neither_freezes_nor_lets_pass(chain: World) -> Non
     with Tron(solidity_lag=3) as other:
         other.give(HOT_KEY.address, 10_000 * TRX)
         other.mine(5)
-        other.act("permission", address=HOT_KEY.address, keys=[tron.BUYER.address], threshold=1)
+        other.act("permission", address=HOT_KEY.address, keys=[BUYER.address], threshold=1)
         both = world(chain.tron, [chain.tron.url, other.url])
 
         with pytest.raises(ProviderError, match="one provider alone") as caught:
@@ -246,7 +246,7 @@ def test_a_signature_is_the_sender_s(chain: World) -> None:
 
     recovered = keys.Signature(parsed.signature[0]).recover_public_key_from_msg_hash(bytes.fromhex(attempt.txid))
 
-    assert tron.wire.shown(recovered.to_canonical_address()) == HOT_KEY.address
+    assert wire.shown(recovered.to_canonical_address()) == HOT_KEY.address
     assert OURS.address == "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH"
 
 
@@ -283,7 +283,7 @@ def test_no_sender_pays_trx_to_itself(chain: World) -> None:
 
 
 def test_where_others_may_move_a_part_nothing_is_drafted(chain: World) -> None:
-    chain.tron.act("permission", address=HOT_KEY.address, keys=[tron.BUYER.address], threshold=1, which="active")
+    chain.tron.act("permission", address=HOT_KEY.address, keys=[BUYER.address], threshold=1, which="active")
 
     with pytest.raises(ForeignKeyError, match="others than its own key"):
         chain.drafted(payment(1))
