@@ -12,10 +12,11 @@ from typing import Final
 from falcon import Request, Response
 
 from api.pages import forms, icons
+from api.pages.languages import Language
 from api.pages.pages import NO_OUTCOME, HostedPage, Outcome, with_tag
 from api.routes.payout_links.claims import CLAIM, find
 from core import errors
-from core.addresses.addresses import AddressError, display, parse
+from core.addresses.addresses import AddressError, ForeignAddressError, LostAddressError, display, parse
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
 from models.payout_links import views as payout_link_views
@@ -24,7 +25,6 @@ from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 
 GROUP_CHARS: Final = 4
-ASK_SENDER: Final = "Please ask the person or shop that sent you this link."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +53,11 @@ class ClaimPage(HostedPage):
     """GET and POST /claim/<token>."""
 
     template = "claim.html"
-    subject = "payout link"
+    no_such = "problem.no_payout_link"
 
     def on_get(self, req: Request, resp: Response, token: str) -> None:
         """Show a cheque to the holder of its token."""
-        self._show(req, resp, lambda: with_tag(req, resp, self._text(token)))
+        self._show(req, resp, lambda say: with_tag(req, resp, self._text(token, say)))
 
     on_head = on_get
 
@@ -65,12 +65,12 @@ class ClaimPage(HostedPage):
         """Check the recipient's address, or order the payout to the address that was checked."""
         params = {"token": token}
 
-        def act(form: dict[str, str]) -> Outcome:
+        def act(form: dict[str, str], say: Language) -> Outcome:
             if form.get("step") == "send":
                 order = {"address": form.get("address", ""), "memo": form.get("memo", "")}
                 forms.submit(self._gateway, req, CLAIM, params, order)
                 return Outcome(leads_to=f"/claim/{token}")
-            return self._checked(token, form)
+            return self._checked(token, form, say)
 
         self._take_form(
             req,
@@ -78,10 +78,10 @@ class ClaimPage(HostedPage):
             endpoint=CLAIM,
             params=params,
             act=act,
-            show=lambda outcome: self._text(token, outcome),
+            show=lambda outcome, say: self._text(token, say, outcome),
         )
 
-    def _checked(self, token: str, form: dict[str, str]) -> Outcome:
+    def _checked(self, token: str, form: dict[str, str], say: Language) -> Outcome:
         """Return the address in its shown form, to be confirmed; or the form again, with a problem or to be changed."""
         address = form.get("address", "")
         if form.get("step") != "check":
@@ -90,22 +90,23 @@ class ClaimPage(HostedPage):
         try:
             shown = display(network, parse(network, address))
         except AddressError as refusal:
-            problem = str(refusal) if address else errors.PayoutlinkNoAddress.text
+            problem = _problem(refusal, network, say) if address else say.error(errors.PayoutlinkNoAddress.code)
             return Outcome(status=errors.PayoutlinkBadAddress.status, problem=problem, fields=form)
         return Outcome(fields=form | {"checked": shown})
 
     def _network(self, row: PayoutLinkRow) -> Network:
         return self._gateway.catalogue.networks[row.network]
 
-    def _text(self, token: str, outcome: Outcome = NO_OUTCOME) -> str:
+    def _text(self, token: str, say: Language, outcome: Outcome = NO_OUTCOME) -> str:
         row = find(token)
         view = payout_link_views.public(self._gateway.catalogue, row)
         network = self._network(row)
         payout = payouts.find(row.merchant_id, row.payout_id) if row.payout_id else None
         checked = outcome.fields.get("checked", "")
         return self._page.render(
+            say=say,
             link=view,
-            words=words_of(view["status"], payout, is_checked=bool(checked)),
+            words=words_of(say, view["status"], payout, is_checked=bool(checked)),
             sent=None if payout is None else self._sent(network, payout),
             problem=outcome.problem,
             address=outcome.fields.get("address", ""),
@@ -131,29 +132,36 @@ class ClaimPage(HostedPage):
         )
 
 
-def words_of(status: str, payout: PayoutRow | None, *, is_checked: bool) -> Words:
+def _problem(refusal: AddressError, network: Network, say: Language) -> str:
+    """Return the reason why money cannot be sent to an address."""
+    if isinstance(refusal, LostAddressError):
+        return say("address.lost")
+    kind = "foreign" if isinstance(refusal, ForeignAddressError) else "invalid"
+    return say(f"address.{kind}", network=network.name)
+
+
+def words_of(say: Language, status: str, payout: PayoutRow | None, *, is_checked: bool) -> Words:
     """Return the words for a cheque's status. is_checked: an address was checked and waits to be confirmed."""
     if payout is not None:
-        return _words_of_payout(payout)
+        return _words_of_payout(say, payout)
     match status:
         case "funded":
-            return Words(heading="Is this address right?" if is_checked else "Where should it go?")
+            return Words(heading=say("claim.confirm" if is_checked else "claim.name"))
         case "cancelled":
-            return Words(heading="The sender has taken this back", lines=(ASK_SENDER,), tone="attention", is_final=True)
+            lines = (say("claim.ask_sender"),)
+            return Words(heading=say("claim.taken_back"), lines=lines, tone="attention", is_final=True)
         case "expired":
-            gone = "The money went back to the sender, who can give you a new link."
-            return Words(heading="This link has expired", lines=(gone,), tone="attention", is_final=True)
-    return Words(heading="A claim is under way", lines=("This takes a moment.",))
+            lines = (say("claim.expired_line"),)
+            return Words(heading=say("claim.expired"), lines=lines, tone="attention", is_final=True)
+    return Words(heading=say("claim.under_way"), lines=(say("claim.moment"),))
 
 
-def _words_of_payout(payout: PayoutRow) -> Words:
+def _words_of_payout(say: Language, payout: PayoutRow) -> Words:
     match payout.status:
         case "confirmed":
-            sent = "The network has confirmed it."
-            return Words(heading="It has been sent", lines=(sent,), tone="good", is_final=True)
+            return Words(heading=say("claim.sent"), lines=(say("claim.sent_line"),), tone="good", is_final=True)
         case "failed" | "cancelled":
-            back = "The transfer did not take place, and the money went back to the sender."
-            return Words(heading="It could not be sent", lines=(back, ASK_SENDER), tone="attention", is_final=True)
-        case "sent":
-            return Words(heading="It is on its way", lines=("The network is confirming it.",), tone="good")
-    return Words(heading="It is on its way", lines=("It is being sent. That can take some minutes.",), tone="good")
+            lines = (say("claim.failed_line"), say("claim.ask_sender"))
+            return Words(heading=say("claim.failed"), lines=lines, tone="attention", is_final=True)
+    key = "claim.confirming" if payout.status == "sent" else "claim.sending"
+    return Words(heading=say("claim.on_its_way"), lines=(say(key),), tone="good")

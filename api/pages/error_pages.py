@@ -14,11 +14,14 @@ from typing import Final
 from falcon import Request, Response
 
 from api.endpoints import Endpoint
+from api.pages import languages
+from api.pages.languages import Language
 from api.pages.pages import HTML, StaticFiles, page_headers, takes_pages, templates
 from core.settings.settings import Settings
 
 # The address of one of our pages with a slash too many.
 _WITH_SLASH: Final = re.compile(r"(/(?:pay|claim|link)/[A-Za-z0-9_-]{1,64})/(\?.*)?", re.DOTALL)
+_READING: Final = frozenset({"GET", "HEAD"})
 _FIRST_SEGMENT: Final = re.compile(r"/*([^/?#%]*)")
 
 
@@ -41,9 +44,15 @@ class ErrorPages:
             resp.status = HTTPStatus.PERMANENT_REDIRECT
             resp.set_header("Location", f"{canonical[1]}{canonical[2] or ''}")
             return True
-        resp.status = status
         resp.content_type = HTML
-        resp.text = self._page.render(title=_title(status, retry_after_s), subject="page")
+        say = languages.language_of(req)
+        languages.label(resp, say)
+        if status == HTTPStatus.NOT_FOUND and req.method in _READING and target.partition("?")[0] == "/":
+            resp.text = self._page.render(title=say("home.title"), lines=(say("home.line"), say("home.lost")), say=say)
+            return True
+        resp.status = status
+        title = _title(say, status, retry_after_s)
+        resp.text = self._page.render(title=title, lines=(say("problem.check_link"),), say=say)
         return True
 
     def _is_api(self, target: str) -> bool:
@@ -51,9 +60,9 @@ class ErrorPages:
         return segment is not None and segment[1] in self._api
 
 
-def _title(status: int, retry_after_s: int | None) -> str:
+def _title(say: Language, status: int, retry_after_s: int | None) -> str:
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return f"Please reload this page in {retry_after_s} seconds."
+        return say("problem.reload_in", seconds=retry_after_s)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return "This page is busy. Please reload it in a moment."
-    return "There is no page here"
+        return say("problem.busy")
+    return say("problem.no_page")

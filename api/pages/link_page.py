@@ -8,11 +8,11 @@ from typing import Any, Final
 from falcon import Request, Response
 
 from api.pages import forms
+from api.pages.languages import Language
 from api.pages.pages import NO_OUTCOME, HostedPage, Outcome
 from api.routes.payment_links.buyers import CHECKOUT, find, public_view
 from core.errors import DomainError, PaylinkDisabled
 
-EMAIL_PROBLEM: Final = "Please check the e-mail address."
 THOUSAND: Final = 3
 _BLANKS: Final = re.compile(r"[\s'\u2019]")
 _LAST_MARK: Final = re.compile(r"([.,])[0-9]*$")
@@ -22,11 +22,11 @@ class LinkPage(HostedPage):
     """GET /link/<link_id>."""
 
     template = "link.html"
-    subject = "payment link"
+    no_such = "problem.no_payment_link"
 
     def on_get(self, req: Request, resp: Response, link_id: str) -> None:
         """Show an open link, or say that it does not exist."""
-        self._show(req, resp, lambda: self._render(link_id))
+        self._show(req, resp, lambda say: self._render(link_id, say))
 
     on_head = on_get
 
@@ -34,7 +34,7 @@ class LinkPage(HostedPage):
         """Check the link out, for browsers without scripts, and lead to the page of the payment."""
         params = {"link_id": link_id}
 
-        def check_out(form: dict[str, str]) -> Outcome:
+        def check_out(form: dict[str, str], _say: Language) -> Outcome:
             currency, _, network = form.get("coin", "").partition(":")
             order = {"currency": currency, "network": network, "payer_email": form.get("email", "")}
             amount = {"amount": plain_amount(form["amount"])} if "amount" in form else {}
@@ -47,31 +47,29 @@ class LinkPage(HostedPage):
             endpoint=CHECKOUT,
             params=params,
             act=check_out,
-            show=lambda outcome: self._render(link_id, outcome),
+            show=lambda outcome, say: self._render(link_id, say, outcome),
         )
 
-    def _render(self, link_id: str, outcome: Outcome = NO_OUTCOME) -> str:
+    def _render(self, link_id: str, say: Language, outcome: Outcome = NO_OUTCOME) -> str:
         row = find(self._gateway, link_id)
         # A field that is not set is absent there, and empty here.
         view = {"title": "", "description": "", "amount_fixed": "", **public_view(self._gateway, row)}
         wrong_field = _field_of(outcome)
         return self._page.render(
+            say=say,
             link=view,
             fields={"amount": "", "email": "", "coin": "", **outcome.fields},
-            problem=EMAIL_PROBLEM if wrong_field == "email" else outcome.problem,
+            problem=say("error.email") if wrong_field == "email" else outcome.problem,
             wrong_field=wrong_field,
-            email_problem=EMAIL_PROBLEM,
-            hint=bounds_text(view),
+            hint=bounds_text(view, say),
             methods=[self._method((each["currency"], each["network"])) for each in view["accepted"]],
             expires_unix=int(row.expires_at.timestamp()) if row.expires_at else None,
             # The reader's device decides: a link has no theme of its own.
             theme="light dark",
         )
 
-    def _error_title(self, error: DomainError) -> str:
-        if isinstance(error, PaylinkDisabled):
-            return "Payment links are not available here"
-        return super()._error_title(error)
+    def _error_key(self, error: DomainError) -> str:
+        return "problem.links_disabled" if isinstance(error, PaylinkDisabled) else super()._error_key(error)
 
 
 def _field_of(outcome: Outcome) -> str:
@@ -84,8 +82,7 @@ def _field_of(outcome: Outcome) -> str:
 def plain_amount(written: str) -> str:
     """Return an amount as the API takes it, from the ways in which people write it: "12,50", "1 234,50", "1.234,50".
 
-    An amount that can be read in two ways ("12,345") is left as it is, and the API refuses it. The page's script has
-    the same rules.
+    An amount that can be read in two ways ("12,345") is left as it is, and the API refuses it.
     """
     text = _BLANKS.sub("", written)
     last = _LAST_MARK.search(text)
@@ -107,9 +104,9 @@ def plain_amount(written: str) -> str:
     return text if is_thousands else f"{''.join(groups)}.{parts[0]}"
 
 
-def bounds_text(view: dict[str, Any]) -> str:
+def bounds_text(view: dict[str, Any], say: Language) -> str:
     """Return the bounds of a buyer's amount in words; empty if it has no bounds."""
     least, most, currency = view.get("amount_min"), view.get("amount_max"), view["currency"]
     if most:
-        return f"From {least} to {most} {currency}"
-    return f"At least {least} {currency}" if least else ""
+        return say("link.between", least=least, most=f"{most} {currency}")
+    return say("link.at_least", least=f"{least} {currency}") if least else ""

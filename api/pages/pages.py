@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import gzip
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,6 +22,7 @@ from uuid import UUID
 
 import jinja2
 from falcon import Request, Response
+from markupsafe import Markup
 
 from api.endpoints import Endpoint
 from api.gateway import Gateway
@@ -29,7 +31,8 @@ from api.http.client_ip import client_ip
 from api.http.clock import CLOCK_HEADER
 from api.http.errors import as_domain_error
 from api.limits.sources import Source, source_of
-from api.pages import forms, icons, payment_stages
+from api.pages import forms, icons, languages, payment_stages
+from api.pages.languages import Language
 from api.pages.payment_stages import Stage
 from api.routes.invoices.pay import SELECT, find, offered_for, public_view
 from core.catalogue.catalogue import Method
@@ -49,7 +52,7 @@ HERE: Final = Path(__file__).parent
 HTML: Final = "text/html; charset=utf-8"
 # The script that others begin with.
 COMMON: Final = "common.js"
-FOLLOWING: Final = ("pay.js", "claim.js")
+FOLLOWING: Final = ("pay.js", "claim.js", "link.js")
 # The place of a page's own ETag, which is computed without it.
 TAG_PLACE: Final = 'data-tag=""'
 # The significant digits of a rate.
@@ -131,8 +134,10 @@ class HostedPage:
     # Its requests count as public ones.
     is_anonymous = False
     template: ClassVar[str]
-    # The noun for the object that a wrong link does not find.
-    subject: ClassVar[str]
+    # The text for a wrong link.
+    no_such: ClassVar[str]
+    # The text for a reader who came by a wrong link.
+    advice: ClassVar[str] = "problem.check_link"
 
     def __init__(self, gateway: Gateway, static: StaticFiles) -> None:
         self._gateway = gateway
@@ -141,11 +146,19 @@ class HostedPage:
         self._error_page = templates(static).get_template("error.html")
 
     def _show(
-        self, req: Request, resp: Response, render: Callable[[], str | None], *, payment_id: UUID | None = None
+        self,
+        req: Request,
+        resp: Response,
+        render: Callable[[Language], str | None],
+        *,
+        payment_id: UUID | None = None,
     ) -> None:
         """Send a page, or an error in plain words. payment_id: the payment that the page shows and that is counted."""
         self._answer(
-            req, resp, admit=lambda source: self._admit(source, payment_id), answer=lambda: self._reading(render)
+            req,
+            resp,
+            admit=lambda source: self._admit(source, payment_id),
+            answer=lambda say: self._reading(lambda: render(say)),
         )
 
     def _take_form(
@@ -155,44 +168,53 @@ class HostedPage:
         *,
         endpoint: Endpoint,
         params: Mapping[str, str],
-        act: Callable[[dict[str, str]], Outcome],
-        show: Callable[[Outcome], str],
+        act: Callable[[dict[str, str], Language], Outcome],
+        show: Callable[[Outcome, Language], str],
     ) -> None:
         """Do what a form orders: lead the browser on, or show the page again with the problem next to its field.
 
         endpoint: the one of the API that the form is for; its limit counts.
         """
 
-        def answer() -> str | None:
-            outcome = self._outcome(req, act)
+        def answer(say: Language) -> str | None:
+            outcome = self._outcome(req, act, say)
             if outcome.leads_to:
                 resp.status = HTTPStatus.SEE_OTHER
-                resp.set_header("Location", outcome.leads_to)
+                resp.set_header("Location", languages.keep_choice(req, outcome.leads_to))
                 return None
             resp.status = outcome.status
-            return self._reading(lambda: show(outcome))
+            return self._reading(lambda: show(outcome, say))
 
         self._answer(
             req, resp, admit=lambda source: asking.admit(self._gateway, endpoint, source, params), answer=answer
         )
 
     def _answer(
-        self, req: Request, resp: Response, *, admit: Callable[[Source], None], answer: Callable[[], str | None]
+        self,
+        req: Request,
+        resp: Response,
+        *,
+        admit: Callable[[Source], None],
+        answer: Callable[[Language], str | None],
     ) -> None:
+        say = languages.language_of(req)
+        languages.label(resp, say)
         resp.set_headers(self._headers)
         self._gateway.clock.stamp(resp)
         source = source_of(client_ip(req.env, self._gateway.settings.trusted_proxies))
         try:
             admit(source)
-            text = self._text_or_error(resp, source, answer)
+            text = self._text_or_error(resp, source, lambda: answer(say), say)
         except TooManyRequestsError as refusal:
-            self._show_limit(req, resp, refusal)
+            self._show_limit(req, resp, refusal, say)
             return
         if text is not None:
             resp.content_type, resp.text = HTML, text
             _compress(req, resp)
 
-    def _text_or_error(self, resp: Response, source: Source, answer: Callable[[], str | None]) -> str | None:
+    def _text_or_error(
+        self, resp: Response, source: Source, answer: Callable[[], str | None], say: Language
+    ) -> str | None:
         try:
             return answer()
         except TooManyRequestsError:
@@ -202,21 +224,21 @@ class HostedPage:
             if isinstance(domain, PayNotFound):
                 self._gateway.limiter.note_unknown(source)
             resp.status = domain.status
-            return self._error_page.render(title=self._error_title(domain), subject=self.subject)
+            return self._error_text(say(self._error_key(domain)), say)
 
     def _reading(self, render: Callable[[], str | None]) -> str | None:
         with self._gateway.reads.taken():
             return render()
 
-    def _outcome(self, req: Request, act: Callable[[dict[str, str]], Outcome]) -> Outcome:
+    def _outcome(self, req: Request, act: Callable[[dict[str, str], Language], Outcome], say: Language) -> Outcome:
         form: dict[str, str] = {}
         try:
             form = forms.read_form(req, self._gateway.settings.pay_url)
-            return act(form)
+            return act(form, say)
         except forms.ForeignFormError as error:
-            return Outcome(status=error.status, problem="Please send the form from this page.")
+            return Outcome(status=error.status, problem=say("problem.foreign_form"))
         except DomainError as refusal:
-            return Outcome(status=refusal.status, problem=str(refusal), code=refusal.code, fields=form)
+            return Outcome(status=refusal.status, problem=say.error(refusal.code), code=refusal.code, fields=form)
 
     def _admit(self, source: Source, payment_id: UUID | None) -> None:
         if payment_id is None:
@@ -224,20 +246,21 @@ class HostedPage:
         else:
             self._gateway.limiter.admit_page("public", source, payment_id)
 
-    def _show_limit(self, req: Request, resp: Response, refusal: TooManyRequestsError) -> None:
+    def _show_limit(self, req: Request, resp: Response, refusal: TooManyRequestsError, say: Language) -> None:
         """Ask a browser in words to wait; answer a program as every other 429."""
         if not takes_pages(req):
             raise refusal
         resp.status = HTTPStatus.TOO_MANY_REQUESTS
         resp.set_header("Retry-After", str(refusal.retry_after_s))
         resp.content_type = HTML
-        title = f"Please reload this page in {refusal.retry_after_s} seconds."
-        resp.text = self._error_page.render(title=title, subject=self.subject)
+        resp.text = self._error_text(say("problem.reload_in", seconds=refusal.retry_after_s), say)
 
-    def _error_title(self, error: DomainError) -> str:
-        if error.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-            return f"There is no such {self.subject}"
-        return f"The {self.subject} page is busy. Please reload it in a moment."
+    def _error_text(self, title: str, say: Language) -> str:
+        return self._error_page.render(title=title, lines=(say(self.advice),), say=say)
+
+    def _error_key(self, error: DomainError) -> str:
+        """Return the key of the text for an error."""
+        return self.no_such if error.status < HTTPStatus.INTERNAL_SERVER_ERROR else "problem.busy"
 
     def _network_name(self, network: str | None) -> str:
         return self._gateway.catalogue.networks[network].name if network else ""
@@ -255,12 +278,13 @@ class PaymentPage(HostedPage):
     """GET /pay/<uuid>."""
 
     template = "pay.html"
-    subject = "payment"
+    no_such = "problem.no_payment"
+    advice = "problem.check_shop_link"
 
     def on_get(self, req: Request, resp: Response, invoice_id: str) -> None:
         """Show a payment. An open page asks again by itself, and gets 304 while nothing has changed."""
         payment_id = UUID(invoice_id) if is_uuid(invoice_id) else None
-        self._show(req, resp, lambda: self._render(req, resp, invoice_id), payment_id=payment_id)
+        self._show(req, resp, lambda say: self._render(req, resp, invoice_id, say), payment_id=payment_id)
 
     on_head = on_get
 
@@ -268,7 +292,7 @@ class PaymentPage(HostedPage):
         """Choose coin and network, for browsers without scripts."""
         params = {"invoice_id": invoice_id}
 
-        def choose(form: dict[str, str]) -> Outcome:
+        def choose(form: dict[str, str], _say: Language) -> Outcome:
             currency, _, network = form.get("method", "").partition(":")
             choice = {"currency": currency, "network": network}
             forms.submit(self._gateway, req, SELECT, params, choice)
@@ -280,24 +304,26 @@ class PaymentPage(HostedPage):
             endpoint=SELECT,
             params=params,
             act=choose,
-            show=lambda outcome: self._text(invoice_id, app_now(), outcome),
+            show=lambda outcome, say: self._text(invoice_id, app_now(), say, outcome),
         )
 
-    def _render(self, req: Request, resp: Response, invoice_id: str) -> str | None:
+    def _render(self, req: Request, resp: Response, invoice_id: str, say: Language) -> str | None:
         now = app_now()
-        text = self._text(invoice_id, now)
+        text = self._text(invoice_id, now, say)
         # The countdown uses the gateway's clock, not the device's. A header: inside the page it would change the ETag.
         resp.set_header(CLOCK_HEADER, str(int(now.timestamp() * 1000)))
         return with_tag(req, resp, text)
 
-    def _text(self, invoice_id: str, now: datetime, outcome: Outcome = NO_OUTCOME) -> str:
+    def _text(self, invoice_id: str, now: datetime, say: Language, outcome: Outcome = NO_OUTCOME) -> str:
         shown = find(self._gateway, invoice_id)
         row = shown.invoice
         came = arrivals.read(row.id, expires_at=row.expires_at)
-        stage = payment_stages.stage(self._gateway.catalogue, shown, came, is_over_time=now >= row.expires_at)
+        is_over_time = now >= row.expires_at
+        stage = payment_stages.stage(self._gateway.catalogue, shown, came, is_over_time=is_over_time, say=say)
         offered = offered_for(self._gateway, row)
         view = public_view(self._gateway, shown, offered)
         return self._page.render(
+            say=say,
             payment=view,
             stage=stage,
             problem=outcome.problem,
@@ -334,7 +360,7 @@ def page_headers(settings: Settings) -> tuple[tuple[str, str], ...]:
 
 def _compress(req: Request, resp: Response) -> None:
     """Compress a page for a browser that accepts it. No page holds both a secret and a text of its reader."""
-    resp.set_header("Vary", "Accept-Encoding")
+    resp.append_header("Vary", "Accept-Encoding")
     if resp.text is not None and takes_gzip(req.env.get("HTTP_ACCEPT_ENCODING", "")):
         resp.data, resp.text = gzip.compress(resp.text.encode(), PAGE_COMPRESSION, mtime=0), None
         resp.set_header("Content-Encoding", GZIP)
@@ -367,7 +393,14 @@ def templates(static: StaticFiles) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(static=static.url, coin_icons=icons.COINS, network_icons=icons.NETWORKS)
+    environment.globals.update(
+        static=static.url,
+        coin_icons=icons.COINS,
+        network_icons=icons.NETWORKS,
+        languages=languages.languages(),
+        Markup=Markup,
+        script_words=script_words,
+    )
     environment.filters.update(web_link=web_link, utc_time=utc_time, utc_day=utc_day)
     return environment
 
@@ -404,4 +437,15 @@ def utc_time(unix_s: int) -> str:
 
 def utc_day(unix_s: int) -> str:
     """Return, like utc_time(), a time that may be days away."""
-    return f"{datetime.fromtimestamp(unix_s, UTC):%d %B %Y, %H:%M} UTC"
+    return f"{datetime.fromtimestamp(unix_s, UTC):%Y-%m-%d, %H:%M} UTC"
+
+
+def script_words(say: Language) -> str:
+    """Return the texts that only scripts show, as JSON; each has the place of its value."""
+    places = {"left": "time", "days": "days", "stale": "time"}
+    keys = [key.partition(".")[2] for key in say.texts if key.startswith("script.")]
+    return json.dumps({key: say(f"script.{key}", **_place(places.get(key))) for key in keys}, ensure_ascii=False)
+
+
+def _place(name: str | None) -> dict[str, str]:
+    return {} if name is None else {name: f"{{{name}}}"}

@@ -7,9 +7,11 @@ confirmed. Money that came late, in part, or in another coin each needs another 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
+from api.pages.languages import Language
 from core.catalogue.catalogue import Catalogue
 from core.invoices import states
 from core.texts.render import coin_text
@@ -22,9 +24,7 @@ StageName = Literal[
 ]  # fmt: skip
 Tone = Literal["calm", "good", "attention"]
 
-DO_NOT_PAY: str = "Please do not send anything any more."
-KEEP_LOOKING: str = "If you have paid already, keep this page open: it shows the payment as soon as it is found."
-TELL_SHOP: str = "The shop sees this too and decides what happens with it. Please contact the shop."
+MINUTE_MS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +45,9 @@ class Stage:
 class _Words:
     """An invoice with its amounts as text."""
 
-    def __init__(self, catalogue: Catalogue, shown: Shown, came: Arrivals) -> None:
+    def __init__(self, catalogue: Catalogue, shown: Shown, came: Arrivals, say: Language) -> None:
         self._catalogue = catalogue
+        self.say = say
         self.invoice = invoice = shown.invoice
         self.is_unpriced = shown.is_unpriced
         self.came = came
@@ -69,34 +70,44 @@ class _Words:
     @property
     def method(self) -> str:
         """Return the coin and network that the buyer was asked for."""
-        return f"{self.invoice.pay_currency} on {self._network(self.invoice.network or '')}"
+        return self.say("words.on", coin=self.invoice.pay_currency, network=self._network(self.invoice.network or ""))
 
     @property
     def strays(self) -> str:
         """Return the deposits in other coins, in words."""
-        return ", ".join(
-            f"{coin_text(self._catalogue, stray.currency, stray.units)} {stray.currency}"
-            f" on {self._network(stray.network)}"
+        return self.say("words.list").join(
+            self.say(
+                "words.on",
+                coin=f"{coin_text(self._catalogue, stray.currency, stray.units)} {stray.currency}",
+                network=self._network(stray.network),
+            )
             for stray in self.came.strays
         )
 
-    @property
-    def came_so_far(self) -> str:
-        """Return the state of all that was paid, in a word; a payment that is not yet in a block has not arrived."""
-        return "was seen" if self.sighted_units else "arrived"
+    def so_far(self, name: str, **values: object) -> str:
+        """Return a text about all that was paid; a payment that is not yet in a block was seen and has not arrived."""
+        state = "seen" if self.sighted_units else "arrived"
+        return self.say(f"stage.{state}_{name}", amount=self.amount(self.all_units), **values)
 
     @property
     def waiting(self) -> tuple[str, ...]:
         """Return the payments that wait for a block, in words."""
         if not self.sighted_units:
             return ()
-        return (f"{self.amount(self.sighted_units)} of it waits for its first block.",)
+        return (self.say("stage.part_first_block", amount=self.amount(self.sighted_units)),)
 
     @property
     def progress(self) -> tuple[int, int] | None:
         if not self.pending_units:
             return None
         return self.invoice.confirmations, self.invoice.needed_confirmations
+
+    @property
+    def usual_wait(self) -> str:
+        """Return the time that the confirmations of the buyer's network take together, in words."""
+        network = self._catalogue.networks[self.invoice.network or ""]
+        minutes = math.ceil(self.invoice.needed_confirmations * network.block_time_ms / MINUTE_MS)
+        return self.say("stage.usually", minutes=minutes) if minutes > 1 else self.say("stage.usually_soon")
 
     def is_short(self, units: int) -> bool:
         return states.is_short(units, self.asked_units, self.invoice.accuracy_ppm)
@@ -108,12 +119,12 @@ class _Words:
         return self._catalogue.networks[code].name if code else ""
 
 
-def stage(catalogue: Catalogue, shown: Shown, came: Arrivals, *, is_over_time: bool) -> Stage:
+def stage(catalogue: Catalogue, shown: Shown, came: Arrivals, *, is_over_time: bool, say: Language) -> Stage:
     """Return the stage to show. is_over_time: the clock has passed the expiry, however far the scan has come."""
-    words = _Words(catalogue, shown, came)
+    words = _Words(catalogue, shown, came, say)
     match shown.invoice.status:
         case "select":
-            return _select(is_over_time=is_over_time)
+            return _select(say, is_over_time=is_over_time)
         case "check":
             return _check(words, is_over_time=is_over_time)
         case "paid":
@@ -126,15 +137,13 @@ def stage(catalogue: Catalogue, shown: Shown, came: Arrivals, *, is_over_time: b
             return _expired(words)
 
 
-def _select(*, is_over_time: bool) -> Stage:
+def _select(say: Language, *, is_over_time: bool) -> Stage:
     if is_over_time:
-        return Stage(
-            name="expired", heading="This payment has expired", lines=("The shop can give you a new payment.",)
-        )
+        return Stage(name="expired", heading=say("stage.expired"), lines=(say("stage.new_payment"),))
     return Stage(
         name="select",
-        heading="Choose how to pay",
-        lines=("Pick a coin and a network. The amount and the address follow.",),
+        heading=say("stage.select"),
+        lines=(say("stage.select_line"),),
         has_countdown=True,
     )
 
@@ -151,18 +160,15 @@ def _check(words: _Words, *, is_over_time: bool) -> Stage:
     if words.came.strays:
         return Stage(
             name="wrong_coin",
-            heading="Another coin arrived",
-            lines=(
-                f"{words.strays} arrived, but {words.method} was asked for.",
-                f"{TELL_SHOP} To complete the payment, send {words.asked}:",
-            ),
+            heading=words.say("stage.wrong_coin"),
+            lines=(_stray(words), words.say("stage.tell_shop")),
             tone="attention",
             to_pay=_plain(words, words.asked_units),
             has_countdown=True,
         )
     return Stage(
         name="waiting",
-        heading="Waiting for your payment",
+        heading=words.say("stage.waiting"),
         to_pay=_plain(words, words.asked_units),
         has_countdown=True,
     )
@@ -174,16 +180,15 @@ def _plain(words: _Words, units: int) -> str:
 
 
 def _detected(words: _Words) -> Stage:
-    lines = [f"{words.amount(words.all_units)} of {words.asked} {words.came_so_far}."]
+    say = words.say
+    arrived = words.so_far("of", asked=words.asked)
     if words.is_over(words.all_units):
-        excess = words.amount(words.all_units - words.asked_units)
-        lines = [f"{words.amount(words.all_units)} {words.came_so_far}: {excess} more than was asked."]
-    state = "It waits for its first block." if words.sighted_units else "The network is confirming it."
-    lines.append(f"{state} There is nothing more to send, and you may close this page.")
+        arrived = words.so_far("over", excess=words.amount(words.all_units - words.asked_units))
+    state = say("stage.first_block" if words.sighted_units else "stage.confirming")
     return Stage(
         name="detected",
-        heading="Your payment was seen" if words.sighted_units else "Your payment was found",
-        lines=(*lines, *_stray_note(words)),
+        heading=say("stage.seen" if words.sighted_units else "stage.found"),
+        lines=(arrived, f"{state} {words.usual_wait}", say("stage.nothing_more"), *_stray_note(words)),
         tone="good",
         progress=(words.invoice.confirmations, words.invoice.needed_confirmations),
     )
@@ -193,12 +198,13 @@ def _part(words: _Words) -> Stage:
     rest_units = max(0, words.asked_units - words.all_units)
     # If the merchant takes payments in one piece, the page does not ask for the rest; a second payment still counts.
     rest = words.amount(rest_units)
-    due = f"Please send the remaining {rest}." if words.invoice.is_payment_multiple else f"{rest} is missing."
+    due = words.say("stage.send_rest" if words.invoice.is_payment_multiple else "stage.rest_missing", rest=rest)
     return Stage(
         name="part",
-        heading=f"A part of the payment {words.came_so_far}",
+        heading=words.say("stage.part_seen" if words.sighted_units else "stage.part_arrived"),
         lines=(
-            f"{words.amount(words.all_units)} of {words.asked} {words.came_so_far}. {due}",
+            words.so_far("of", asked=words.asked),
+            due,
             *words.waiting,
             *_stray_note(words),
         ),
@@ -209,29 +215,24 @@ def _part(words: _Words) -> Stage:
 
 
 def _unpriced(words: _Words) -> Stage:
-    arrived = (f"{words.amount(words.all_units)} arrived so far.",) if words.all_units else ()
+    say = words.say
+    arrived = (say("stage.so_far", amount=words.amount(words.all_units)),) if words.all_units else ()
     return Stage(
         name="unpriced",
-        heading="The price cannot be told right now",
-        lines=(
-            f"There is no exchange rate for {words.invoice.pay_currency} at the moment. Please do not send anything;"
-            " this page goes on by itself as soon as there is one.",
-            *arrived,
-        ),
+        heading=say("stage.unpriced"),
+        lines=(say("stage.unpriced_line", coin=words.invoice.pay_currency), *arrived),
         tone="attention",
         has_countdown=True,
     )
 
 
 def _over_time(words: _Words) -> Stage:
-    lines = [DO_NOT_PAY]
-    if words.all_units:
-        lines.insert(0, f"{words.amount(words.all_units)} of {words.asked} {words.came_so_far} until now.")
-        lines[1:1] = words.waiting
+    say = words.say
+    arrived = (words.so_far("until_now", asked=words.asked), *words.waiting) if words.all_units else ()
     return Stage(
         name="over_time",
-        heading="The time to pay is over",
-        lines=(*lines, *_stray_note(words), KEEP_LOOKING),
+        heading=say("stage.over_time"),
+        lines=(*arrived, say("stage.do_not_pay"), *_stray_note(words), say("stage.keep_looking")),
         tone="attention",
         progress=words.progress,
     )
@@ -239,13 +240,13 @@ def _over_time(words: _Words) -> Stage:
 
 def _paid(words: _Words) -> Stage:
     units = words.invoice.confirmed_units
-    arrived = f"Thank you. {words.amount(units)} arrived."
-    if units < words.asked_units:
-        arrived = f"Thank you. {words.amount(units)} of {words.asked} arrived, and the shop takes it as paid."
-    more = (f"{words.amount(words.pending_units)} more is being confirmed.",) if words.progress else ()
+    say = words.say
+    thanks = "stage.thanks_part" if units < words.asked_units else "stage.thanks"
+    arrived = say(thanks, amount=words.amount(units), asked=words.asked)
+    more = (say("stage.more_confirming", amount=words.amount(words.pending_units)),) if words.progress else ()
     return Stage(
         name="paid",
-        heading="Payment received",
+        heading=say("stage.paid"),
         lines=(arrived, *more, *_stray_note(words)),
         tone="good",
         progress=words.progress,
@@ -257,10 +258,10 @@ def _paid_over(words: _Words) -> Stage:
     excess = words.amount(max(0, units - words.asked_units))
     return Stage(
         name="paid_over",
-        heading="Payment received",
+        heading=words.say("stage.paid"),
         lines=(
-            f"Thank you. {words.amount(units)} arrived: {excess} more than the {words.asked} that were asked.",
-            "The shop sees this too. Please contact it about what is too much.",
+            words.say("stage.thanks_over", amount=words.amount(units), excess=excess, asked=words.asked),
+            words.say("stage.ask_about_excess"),
             *_stray_note(words),
         ),
         tone="good",
@@ -269,33 +270,35 @@ def _paid_over(words: _Words) -> Stage:
 
 
 def _wrong_amount(words: _Words) -> Stage:
+    say = words.say
     if words.invoice.is_final:
         return Stage(
             name="sent_back",
-            heading="The money was sent back",
-            lines=("This payment is closed. Please ask the shop if something is missing.", DO_NOT_PAY),
+            heading=say("stage.sent_back"),
+            lines=(say("stage.closed"), say("stage.do_not_pay")),
         )
     if not words.all_units and words.came.strays:
         return Stage(
             name="wrong_coin",
-            heading="Another coin arrived",
-            lines=(f"{words.strays} arrived, but {words.method} was asked for.", TELL_SHOP, DO_NOT_PAY),
+            heading=say("stage.wrong_coin"),
+            lines=(_stray(words), say("stage.tell_shop"), say("stage.do_not_pay")),
             tone="attention",
         )
     return _late(words) if words.late_units else _short(words)
 
 
 def _short(words: _Words) -> Stage:
+    say = words.say
     units = words.in_time_units
     missing = words.amount(max(0, words.asked_units - units))
     return Stage(
         name="short",
-        heading="Less than was asked arrived",
+        heading=say("stage.short"),
         lines=(
-            f"{words.amount(units)} of {words.asked} arrived until the time to pay was over: {missing} is missing.",
+            say("stage.short_line", amount=words.amount(units), asked=words.asked, missing=missing),
             *_stray_note(words),
-            TELL_SHOP,
-            DO_NOT_PAY,
+            say("stage.tell_shop"),
+            say("stage.do_not_pay"),
         ),
         tone="attention",
         progress=words.progress,
@@ -303,24 +306,21 @@ def _short(words: _Words) -> Stage:
 
 
 def _late(words: _Words) -> Stage:
-    late = words.amount(words.late_units)
-    if not words.in_time_units:
-        arrived = f"{late} arrived after the time to pay was over."
-    else:
-        in_time = words.amount(words.in_time_units)
-        arrived = f"{in_time} arrived in time, and {late} after the time to pay was over."
-    if words.is_short(words.all_units):
-        arrived += f" {words.asked} was asked."
+    say = words.say
+    key = "stage.late_part" if words.in_time_units else "stage.late_all"
+    arrived = say(key, late=words.amount(words.late_units), in_time=words.amount(words.in_time_units))
+    asked = (say("stage.asked", asked=words.asked),) if words.is_short(words.all_units) else ()
     return Stage(
         name="late",
-        heading="The payment came late",
-        lines=(arrived, *_stray_note(words), TELL_SHOP, DO_NOT_PAY),
+        heading=say("stage.late"),
+        lines=(arrived, *asked, *_stray_note(words), say("stage.tell_shop"), say("stage.do_not_pay")),
         tone="attention",
         progress=words.progress,
     )
 
 
 def _expired(words: _Words) -> Stage:
+    say = words.say
     if words.late_units:
         return _late(words)
     if words.all_units:
@@ -329,22 +329,26 @@ def _expired(words: _Words) -> Stage:
     if words.came.strays:
         return Stage(
             name="wrong_coin",
-            heading="Another coin arrived",
+            heading=say("stage.wrong_coin"),
             lines=(
-                f"{words.strays} arrived, but {words.method} was asked for, and the time to pay is over.",
-                TELL_SHOP,
-                DO_NOT_PAY,
+                say("stage.stray_over_time", strays=words.strays, method=words.method),
+                say("stage.tell_shop"),
+                say("stage.do_not_pay"),
             ),
             tone="attention",
         )
     return Stage(
         name="expired",
-        heading="This payment has expired",
-        lines=("Please do not send anything to its address. The shop can give you a new payment.", KEEP_LOOKING),
+        heading=say("stage.expired"),
+        lines=(say("stage.expired_line"), say("stage.keep_looking")),
     )
 
 
 def _stray_note(words: _Words) -> tuple[str, ...]:
     if not words.came.strays:
         return ()
-    return (f"Besides, {words.strays} arrived, which was not asked for: please contact the shop about it.",)
+    return (words.say("stage.stray_note", strays=words.strays),)
+
+
+def _stray(words: _Words) -> str:
+    return words.say("stage.stray", strays=words.strays, method=words.method)

@@ -11,9 +11,17 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from core.addresses import bitcoin, evm, solana, ton, tron
-from core.addresses.errors import AddressError, ForeignAddressError
+from core.addresses.errors import AddressError, ForeignAddressError, LostAddressError
 
-__all__ = ["AddressError", "ForeignAddressError", "display", "parse", "smallest_units", "stored_form"]
+__all__ = [
+    "AddressError",
+    "ForeignAddressError",
+    "LostAddressError",
+    "display",
+    "parse",
+    "smallest_units",
+    "stored_form",
+]
 
 
 class Network(Protocol):

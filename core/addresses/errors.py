@@ -9,6 +9,10 @@ class ForeignAddressError(AddressError):
     """A text is the address of another kind of network."""
 
 
-def nobody() -> AddressError:
+class LostAddressError(AddressError):
+    """An address is well formed, and no key can spend from it."""
+
+
+def nobody() -> LostAddressError:
     """Return the refusal of an address that is well formed and lost to everybody."""
-    return AddressError("Nobody has the key of this address.")
+    return LostAddressError("Nobody has the key of this address.")

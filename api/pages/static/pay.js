@@ -6,15 +6,15 @@
   const POLLS_FINAL = [15000, 60000];
   const REDIRECT_S = 5;
   const page = byId("payment");
-  const api = `/v1/pay/${encodeURIComponent(page.dataset.id)}`;
 
   const isDone = (stage) => stage === "paid" || stage === "paid_over";
   let askedText = toPay();
   const following = follow(page, {
-    swapped: ["header", "lines", "body"],
+    swapped: ["header", "lines", "finder", "body"],
     polls: () => (page.dataset.final === "yes" ? POLLS_FINAL : POLLS),
     isBusy: () => false,
     onTaken: taken,
+    leads: false,
   });
 
   function toPay() {
@@ -62,38 +62,9 @@
     const expiresAt = Number(page.dataset.expires);
     const rateExpiresAt = Number(page.dataset.rateExpires);
     setText("expiry", timeOf(expiresAt, { timeStyle: "short" }));
-    setText("remaining", ` · ${clockText(following.secondsUntil(expiresAt))} left`);
+    setText("remaining", leftText(following.secondsUntil(expiresAt)));
     setText("rate-expiry", timeOf(rateExpiresAt, { timeStyle: "short" }));
-    setText("rate-left", ` · ${clockText(following.secondsUntil(rateExpiresAt))} left`);
-  }
-
-  async function choose(button) {
-    const buttons = document.querySelectorAll("[data-currency]");
-    const choice = { currency: button.dataset.currency, network: button.dataset.network };
-    buttons.forEach((other) => { other.disabled = true; });
-    show("select-error", false);
-    let pauseMs = 0;
-    try {
-      const answer = await fetch(`${api}/select`, {
-        method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(choice),
-      });
-      if (answer.ok) {
-        remember(choice.currency);
-        await following.poll();
-        byId("heading").focus();
-        return;
-      }
-      pauseMs = following.retryAfterMs(answer);
-      const body = await answer.json();
-      setText("select-error", body.error ? body.error.message : "Please try again in a moment.");
-    } catch {
-      setText("select-error", "The gateway could not be reached. Please try again.");
-    }
-    show("select-error", true);
-    window.setTimeout(() => {
-      buttons.forEach((other) => { other.disabled = false; });
-      button.focus();
-    }, pauseMs);
+    setText("rate-left", leftText(following.secondsUntil(rateExpiresAt)));
   }
 
   // The coin of the last choice comes first. A browser may forbid its storage, which then remembers nothing.
@@ -122,9 +93,9 @@
     button.dataset.label = label;
     try {
       await navigator.clipboard.writeText(text);
-      button.textContent = "Copied";
+      button.textContent = WORDS.copied;
     } catch {
-      button.textContent = "Copy by hand";
+      button.textContent = WORDS.copy_by_hand;
     }
     setText("copied", button.textContent);
     window.setTimeout(() => { button.textContent = label; setText("copied", ""); }, 2000);
@@ -133,18 +104,18 @@
   // What only works with this script is shown by it.
   function enable() {
     putLastChoiceFirst();
+    findMethods();
     document.querySelectorAll("[data-copy]").forEach((button) => { button.hidden = false; });
-    ["remaining", "rate-left"].forEach((id) => show(id, true));
+    ["remaining", "rate-left", "print"].forEach((id) => show(id, true));
+    setText("open-until", timeOf(Number(page.dataset.expires), { dateStyle: "medium", timeStyle: "short" }));
   }
 
   page.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
-    if (button.dataset.currency) {
-      event.preventDefault();
-      choose(button);
-    }
+    if (button.dataset.currency) remember(button.dataset.currency);
     if (button.dataset.copy) copy(button);
+    if (button.id === "print") window.print();
   });
   enable();
   countDown();

@@ -63,7 +63,7 @@ def test_the_holder_names_an_address_and_sees_where_it_went(page: Page, site: st
 
     page.fill("#address", "0x1")
     page.click("#check")
-    page.wait_for_selector("text=40 hexadecimal digits")
+    page.wait_for_selector("text=This is not a valid Ethereum address")
     assert page.get_attribute("#address", "aria-invalid") == "true"
     assert page.evaluate("document.activeElement.id") == "address"
 

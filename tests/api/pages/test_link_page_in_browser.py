@@ -43,7 +43,7 @@ def test_a_buyer_chooses_amount_and_coin_and_sees_the_amount_to_send(page: Page,
 
     page.fill("#amount", "1")
     page.click("#submit")
-    page.wait_for_selector('#amount-problem:text("below the link\'s minimum")')
+    page.wait_for_selector('#amount-problem:text("too small")')
     assert page.evaluate("document.activeElement.id") == "amount"
     assert page.get_attribute("#amount", "aria-invalid") == "true"
 
@@ -70,10 +70,7 @@ AMOUNTS = {
 }  # fmt: skip
 
 
-def test_an_amount_is_taken_as_people_write_it(page: Page, site: str, live: Live) -> None:
-    page.goto(f"{site}/link/{opened(live, amount_mode='open')}")
-
-    assert page.evaluate("(texts) => texts.map((text) => plainAmount(text))", list(AMOUNTS)) == list(AMOUNTS.values())
+def test_an_amount_is_taken_as_people_write_it() -> None:
     assert [plain_amount(text) for text in AMOUNTS] == list(AMOUNTS.values())
 
 

@@ -60,7 +60,7 @@ def site(caller: FakeCaller, queues: FakeQueues, keys: Keys, database: str) -> I
     url = f"http://127.0.0.1:{server.server_port}"
     server.set_app(
         create_app(
-            make_settings(PAY_URL=url),
+            make_settings(PAY_URL=url, POLYGON_RPC_URLS="http://127.0.0.1:1"),
             caller=caller,
             queues=queues,
             find_key=keys.find,
@@ -101,13 +101,13 @@ def test_the_page_follows_the_payment(page: Page, site: str) -> None:
     pay(invoice_id, 5)
     page.wait_for_selector("text=5 USDT of 125 USDT arrived.")
     assert page.inner_text("#amount") == "120"
-    assert page.inner_text("#progress-text") == "0 of 3 confirmations"
+    assert page.inner_text("#progress-text") == "Confirmations: 0 of 3"
 
     pay(invoice_id, 120)
     page.wait_for_selector("text=Your payment was found")
     assert "125 USDT of 125 USDT arrived." in page.inner_text("#lines")
     assert page.is_visible("#progress")
-    assert page.query_selector("#address, #qr, [data-copy]") is None
+    assert page.query_selector("#address, #qr, #copy-amount") is None
     assert not page.is_visible("#countdown")
 
     base.execute(
@@ -134,8 +134,8 @@ def test_the_page_shows_a_seen_payment_until_its_block(page: Page, site: str) ->
     add_sighting(merchant_id, invoice_id, 125 * UNIT)
     page.wait_for_selector("text=Your payment was seen")
     assert "It waits for its first block." in page.inner_text("#lines")
-    assert page.inner_text("#progress-text") == "0 of 3 confirmations"
-    assert page.query_selector("#address, #qr, [data-copy]") is None
+    assert page.inner_text("#progress-text") == "Confirmations: 0 of 3"
+    assert page.query_selector("#address, #qr, #copy-amount") is None
 
     base.execute("UPDATE sightings SET gone_at = app_now()")
     page.wait_for_selector("text=Waiting for your payment")
@@ -192,7 +192,7 @@ def test_a_page_stops_asking_for_money_when_the_time_is_over(page: Page, site: s
     base.execute("UPDATE invoices SET expires_at = app_now() WHERE id = %s", (invoice_id,))
 
     page.wait_for_selector("text=The time to pay is over")
-    assert page.query_selector("#address, #qr, [data-copy]") is None
+    assert page.query_selector("#address, #qr, #copy-amount") is None
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -216,7 +216,7 @@ def test_a_page_waits_for_retry_after(page: Page, site: str, status: int) -> Non
     assert len(asked) == 2
     # It does not pretend to know better.
     assert page.is_visible("#stale")
-    assert "does not answer right now" in page.inner_text("#stale")
+    assert "could not be refreshed" in page.inner_text("#stale")
 
     page.unroute(f"{site}/pay/*")
     page.clock.run_for(70_000)
@@ -258,7 +258,7 @@ def test_a_buyer_chooses_a_coin(page: Page, site: str, caller: FakeCaller) -> No
 
     caller.error = PayMethodNotAccepted("Not this one.")
     page.click('[data-currency="USDT"][data-network="ethereum"]')
-    page.wait_for_selector("text=Not this one.")
+    page.wait_for_selector("text=This coin is not accepted here.")
     page.wait_for_function("document.activeElement.id === 'choose-USDT-ethereum'")
 
     def choose(_called: Any) -> Any:
@@ -370,6 +370,37 @@ def test_the_merchant_or_else_the_device_chooses_the_theme(
     shown = opened.evaluate("getComputedStyle(document.body).backgroundColor")
     opened.close()
     assert shown == ground
+
+
+def test_the_language_stays_while_the_page_follows_the_payment(page: Page, site: str) -> None:
+    invoice_id = add_invoice(add_merchant(), expires_at="2100-01-01")
+    page.goto(f"{site}/pay/{invoice_id}")
+    page.click("text=Deutsch")
+    page.wait_for_selector("text=Wir warten auf Ihre Zahlung")
+    pay(invoice_id, 5)
+    page.wait_for_selector("text=Ein Teil der Zahlung ist eingegangen")
+    assert "noch " in page.inner_text("#remaining")
+
+    page.click("text=العربية")
+    page.wait_for_selector("text=وصل جزء من الدفعة")
+    assert page.evaluate("getComputedStyle(document.body).direction") == "rtl"
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    # The digits of moments are those of the amounts.
+    assert re.search(r"[0-9]:[0-9]{2}", page.inner_text("#expiry"))
+    assert page.inner_text("#amount") == "120"
+    pay(invoice_id, 120)
+    page.wait_for_selector("text=عثرنا على دفعتك")
+
+
+def test_a_buyer_searches_among_many_methods(page: Page, site: str) -> None:
+    page.goto(f"{site}/pay/{add_invoice(add_merchant(), status='select', expires_at='2100-01-01')}")
+    assert page.locator(".methods li:visible").count() > 5
+    page.fill("#search", "tether")
+    assert page.locator(".methods li:visible h2").all_inner_texts() == ["USDT Tether USD"]
+    page.fill("#search", "polygon pos")
+    assert page.locator('.methods li:visible [data-network="polygon"]').count() > 1
+    page.keyboard.press("Enter")
+    assert page.is_visible("#search"), "no form was sent"
 
 
 def test_the_script_does_not_fetch_the_page_again_at_once(page: Page, site: str) -> None:
