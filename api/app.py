@@ -33,6 +33,7 @@ from api.limits.sources import source_of
 from api.pages.claim_page import ClaimPage
 from api.pages.error_pages import ErrorPages
 from api.pages.link_page import LinkPage
+from api.pages.logos import Logos
 from api.pages.pages import PaymentPage, static_files
 from api.routes import ENDPOINTS
 from core.catalogue.catalogue import Catalogue, load_catalogue
@@ -113,6 +114,7 @@ def _add_routes(app: App[Request, Response], gateway: Gateway) -> None:
         app.add_route(path, Resource(gateway, endpoints))
     static = static_files()
     app.add_route("/static/{name}", static)
+    app.add_route("/logo/{digest}", Logos(gateway.reads))
     app.add_route("/pay/{invoice_id}", PaymentPage(gateway, static))
     app.add_route("/claim/{token}", ClaimPage(gateway, static))
     app.add_route("/link/{link_id}", LinkPage(gateway, static))

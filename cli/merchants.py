@@ -1,5 +1,6 @@
 """`sluice merchant` and `sluice key`: manage merchants and their keys. Run by operators; a secret is shown once."""
 
+from pathlib import Path
 from typing import Annotated, Any, Final
 from uuid import UUID
 
@@ -10,10 +11,12 @@ from cli.output import JsonFlag, show
 from cli.session import database
 from core.catalogue.catalogue import load_catalogue
 from core.http.requests import Email, WebUrl
+from core.merchants.accents import ACCENTS
+from core.merchants.logos import BYTES_MAX, LogoError, clean_png
 from core.money import CENT_DIGITS, PPM, PPM_DIGITS, format_coin, parse_units
 from core.secrets.secretbox import SecretBox
 from models.db.base import transaction
-from models.merchants import allowlists, notices, term_changes
+from models.merchants import allowlists, logos, notices, term_changes
 from models.merchants import rows as merchants
 from models.merchants.rows import LIST_MAX, KeyKind, Merchant
 from models.outcomes import disowned
@@ -77,6 +80,13 @@ def set_merchant(
         str | None,
         typer.Option(help=f"Where buyers reach the shop: an e-mail address or an https address; {NONE} ends it."),
     ] = None,
+    accent: Annotated[
+        str | None, typer.Option(help=f"The colour of its pages: {', '.join(ACCENTS)}; {NONE} ends it.")
+    ] = None,
+    logo: Annotated[
+        str | None,
+        typer.Option(help=f"The file of its logo: PNG, at most 32 kB and 512 pixels a side; {NONE} ends it."),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Change a merchant's terms. Payouts that wait already, and existing payments and wallets, keep theirs."""
@@ -85,9 +95,10 @@ def set_merchant(
     lines = []
     address = _address(owner_email)
     reached_at = _contact(contact)
+    picture = _picture(logo)
     options = {
         "cosign": cosign, "fee_percent": fee_percent, "fee_fixed_usd": fee_fixed_usd, "owner_email": owner_email,
-        "display_name": display_name, "contact": contact,
+        "display_name": display_name, "contact": contact, "accent": accent, "logo": logo,
     }  # fmt: skip
     changed = {name: value for name, value in options.items() if value is not None}
     if not changed:
@@ -108,12 +119,13 @@ def set_merchant(
         if owner_email is not None:
             notices.set_address(merchant_id, address)
             lines.append(f"security notices: {owner_email}")
-        if display_name is not None or contact is not None:
-            shown = "" if display_name == NONE else display_name
-            merchants.set_face(merchant_id, display_name=shown, contact=reached_at)
-            lines += [
-                f"{name} for buyers: {text}" for name, text in (("name", display_name), ("contact", contact)) if text
-            ]
+        face = {"name": display_name, "contact": contact, "colour": accent, "logo": logo}
+        if display_name is not None or contact is not None or accent is not None:
+            shown, colour = ("" if text == NONE else text for text in (display_name, accent))
+            merchants.set_face(merchant_id, display_name=shown, contact=reached_at, accent=colour)
+        if logo is not None:
+            logos.set_logo(merchant_id, picture)
+        lines += [f"{name} for buyers: {text}" for name, text in face.items() if text]
     show({"merchant_id": str(merchant_id), **changed}, lines, as_json=as_json)
 
 
@@ -185,6 +197,19 @@ def _contact(text: str | None) -> str | None:
         return msgspec.convert(text, WebUrl if is_web else Email) or None
     except msgspec.ValidationError:
         raise typer.BadParameter("this is neither an e-mail address nor an https address") from None
+
+
+def _picture(path: str | None) -> bytes | None:
+    """Read the file of a logo, which has to be a picture that browsers may show; None for NONE, or without a value."""
+    if path is None or path == NONE:
+        return None
+    try:
+        with Path(path).open("rb") as file:
+            return clean_png(file.read(BYTES_MAX + 1))
+    except OSError as error:
+        raise typer.BadParameter(f"the logo cannot be read: {error.strerror}") from None
+    except LogoError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def _own_fee(text: str | None, *, digits: int, highest: int) -> int | None:

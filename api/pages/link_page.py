@@ -12,6 +12,7 @@ from api.pages.languages import Language
 from api.pages.pages import NO_OUTCOME, HostedPage, Outcome
 from api.routes.payment_links.buyers import CHECKOUT, find, public_view
 from core.errors import DomainError, PaylinkDisabled
+from models.merchants import rows as merchants
 
 THOUSAND: Final = 3
 _BLANKS: Final = re.compile(r"[\s'\u2019]")
@@ -66,6 +67,7 @@ class LinkPage(HostedPage):
             expires_unix=int(row.expires_at.timestamp()) if row.expires_at else None,
             # The reader's device decides: a link has no theme of its own.
             theme="light dark",
+            shop=merchants.face_of(row.merchant_id),
         )
 
     def _error_key(self, error: DomainError) -> str:

@@ -76,6 +76,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "ledger_transfers": ("r", "ri", "ri"),
     "liquidity_alarms": ("", "riu", ""),
     "maturing_credits": ("r", "riu(deposit_id)d", "ri"),
+    "merchant_logos": ("r", "", ""),
     "merchants": (
         "r",
         "ru(terms_version,accuracy_ppm,accuracy_enabled,ip_allowlist,is_payout_fee_on_top,is_split_enabled,"

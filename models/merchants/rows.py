@@ -8,6 +8,7 @@ from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
 from core.ids import uuid7
+from core.merchants.accents import ACCENTS
 from core.secrets.secretbox import SecretBox
 from models.db.base import execute, one, touched, transaction, value
 from models.db.query import descending
@@ -66,6 +67,8 @@ class Merchant(Table, table="merchants m", joins="JOIN owners o ON o.id = m.owne
     # Shown to buyers; "" for the name above, and for no contact.
     display_name: str
     contact: str
+    # The colour of its pages; "" for the gateway's own.
+    accent: str
     owner_name: str = derived("o.name")
 
 
@@ -117,10 +120,15 @@ class OwnerEmail(Table, table="owner_emails"):
 
 
 class Face(NamedTuple):
-    """A merchant as buyers see it. contact: an e-mail address or a web address; '' for none."""
+    """A merchant as buyers see it; '' for what it has not.
+
+    contact: an e-mail address or a web address. accent: the colour of its pages. logo: the digest of its picture.
+    """
 
     name: str
     contact: str
+    accent: str
+    logo: str
 
     @property
     def contact_link(self) -> str:
@@ -161,26 +169,35 @@ def name_of(merchant_id: UUID) -> str:
 
 def face_of(merchant_id: UUID) -> Face:
     """Return a merchant as buyers see it. Raises LookupError if it does not exist."""
-    row = one("SELECT COALESCE(NULLIF(display_name, ''), name), contact FROM merchants WHERE id = %s", (merchant_id,))
+    row = one(
+        "SELECT COALESCE(NULLIF(display_name, ''), name), contact, accent, COALESCE(l.digest, '') FROM merchants m"
+        " LEFT JOIN merchant_logos l ON l.merchant_id = m.id WHERE m.id = %s",
+        (merchant_id,),
+    )
     if row is None:
         raise LookupError(f"merchant {merchant_id} does not exist")
     return Face(*row)
 
 
-def set_face(merchant_id: UUID, *, display_name: str | None = None, contact: str | None = None) -> None:
-    """Change the name and contact that buyers read; '' ends either, None leaves it.
+def set_face(
+    merchant_id: UUID, *, display_name: str | None = None, contact: str | None = None, accent: str | None = None
+) -> None:
+    """Change the name and contact that buyers read, and the colour of its pages; '' ends one, None leaves it.
 
     contact: an e-mail address or a web address, which the caller has checked. Raises UnknownMerchantError, and
-    IdentityError for a name that no page can show.
+    IdentityError for a name that no page can show, or an unknown colour.
     """
+    if accent and accent not in ACCENTS:
+        raise IdentityError(f"a colour is one of {', '.join(ACCENTS)}")
     if display_name:
         _check_name(display_name)
         if len(display_name) > DISPLAY_NAME_CHARS_MAX:
             raise IdentityError(f"a name for buyers has at most {DISPLAY_NAME_CHARS_MAX} characters")
     check_exists(merchant_id)
     execute(
-        "UPDATE merchants SET display_name = COALESCE(%s, display_name), contact = COALESCE(%s, contact) WHERE id = %s",
-        (display_name, contact, merchant_id),
+        "UPDATE merchants SET display_name = COALESCE(%s, display_name), contact = COALESCE(%s, contact),"
+        " accent = COALESCE(%s, accent) WHERE id = %s",
+        (display_name, contact, accent, merchant_id),
     )
 
 

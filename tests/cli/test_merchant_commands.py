@@ -1,6 +1,7 @@
 """`sluice merchant` and `sluice key` through the command line."""
 
 import base64
+from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
@@ -11,7 +12,7 @@ from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.db import base
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, Account
-from models.merchants import notices
+from models.merchants import logos, notices
 from models.merchants import rows as merchants
 from models.merchants.emails import EmailRow
 from models.merchants.rows import find_key, open_secret
@@ -23,6 +24,7 @@ from models.payouts.withdrawals import WithdrawalRule
 from models.spends import signing_stops
 from tests.actors.payouts.withdrawals import add_key
 from tests.cli.conftest import CommandLine
+from tests.core.merchants.test_logos import PLAIN
 from tests.models.builders import CATALOGUE
 from tests.models.payout_links.builders import claiming, funded
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, rich_shop
@@ -188,10 +190,10 @@ def test_the_owner_gets_notices_of_keys_co_signing_and_allowlists(sluice_db: Com
 def test_buyers_read_the_name_and_contact_that_an_operator_sets(sluice_db: CommandLine) -> None:
     shop = UUID(sluice_db("merchant", "create", "Shop GmbH", "--json").json["merchant_id"])
     base.connect(sluice_db.env["DATABASE_URL"])
-    assert merchants.face_of(shop) == ("Shop GmbH", "")
+    assert merchants.face_of(shop) == ("Shop GmbH", "", "", "")
 
     sluice_db("merchant", "set", str(shop), "--display-name", "Corner Shop", "--contact", "help@shop.example")
-    assert merchants.face_of(shop) == ("Corner Shop", "help@shop.example")
+    assert merchants.face_of(shop) == ("Corner Shop", "help@shop.example", "", "")
     assert merchants.face_of(shop).contact_link == "mailto:help@shop.example"
     sluice_db("merchant", "set", str(shop), "--contact", "https://shop.example/help@desk")
     assert merchants.face_of(shop).contact_link == "https://shop.example/help@desk"
@@ -202,12 +204,35 @@ def test_buyers_read_the_name_and_contact_that_an_operator_sets(sluice_db: Comma
     ):  # fmt: skip
         assert sluice_db("merchant", "set", str(shop), *words).code in {1, 2}, words
     assert sluice_db("merchant", "set", str(uuid4()), "--display-name", "x").code == 1
-    assert merchants.face_of(shop) == ("Corner Shop", "https://shop.example/help@desk")
+    assert merchants.face_of(shop) == ("Corner Shop", "https://shop.example/help@desk", "", "")
 
     sluice_db("merchant", "set", str(shop), "--display-name", "none", "--contact", "none")
-    assert merchants.face_of(shop) == ("Shop GmbH", "")
+    assert merchants.face_of(shop) == ("Shop GmbH", "", "", "")
     with pytest.raises(LookupError):
         merchants.face_of(uuid4())
+
+
+def test_an_operator_sets_logo_and_colour(sluice_db: CommandLine, tmp_path: Path) -> None:
+    shop = sluice_db("merchant", "create", "Shop", "--json").json["merchant_id"]
+    good, bad = tmp_path / "logo.png", tmp_path / "logo.svg"
+    good.write_bytes(PLAIN)
+    bad.write_text("<svg/>")
+    done = sluice_db("merchant", "set", shop, "--logo", str(good), "--accent", "green")
+    assert "colour for buyers: green" in done.out
+    base.connect(sluice_db.env["DATABASE_URL"])
+    face = merchants.face_of(UUID(shop))
+    assert (face.accent, logos.read_logo(face.logo)) == ("green", PLAIN)
+
+    for words, reason in (
+        (("--logo", str(bad)), "no PNG"), (("--logo", str(tmp_path / "none.png")), "cannot be read"),
+        (("--logo", str(tmp_path)), "cannot be read"), (("--accent", "mauve"), "one of teal"),
+    ):  # fmt: skip
+        refused = sluice_db("merchant", "set", shop, *words)
+        assert refused.code in {1, 2}
+        assert reason in refused.err
+    assert merchants.face_of(UUID(shop)) == face
+    sluice_db("merchant", "set", shop, "--logo", "none", "--accent", "none")
+    assert merchants.face_of(UUID(shop)) == ("Shop", "", "", "")
 
 
 def test_mistakes_are_answered_in_a_line(sluice_db: CommandLine) -> None:

@@ -38,9 +38,19 @@ CREATE TABLE merchants (
     -- or a web address.
     display_name text NOT NULL DEFAULT '' CHECK (char_length(display_name) <= 64),
     contact text NOT NULL DEFAULT '' CHECK (char_length(contact) <= 254),
+    -- The colour of its pages; '' for the gateway's own. core.merchants.accents names them.
+    accent text NOT NULL DEFAULT '' CHECK (char_length(accent) <= 16),
     CONSTRAINT merchants_accuracy_in_force
         CHECK (NOT accuracy_enabled OR (accuracy_ppm IS NOT NULL AND accuracy_ppm >= 10000))
 );
+
+-- Its picture on the pages of buyers, and the SHA-256 by which browsers ask for it. core.merchants.logos checks it.
+CREATE TABLE merchant_logos (
+    merchant_id uuid PRIMARY KEY REFERENCES merchants,
+    digest text NOT NULL CHECK (digest ~ '^[0-9a-f]{64}$'),
+    png bytea NOT NULL CHECK (octet_length(png) <= 32768)
+);
+CREATE INDEX merchant_logos_by_digest ON merchant_logos (digest);
 
 CREATE TABLE api_keys (
     id uuid PRIMARY KEY,

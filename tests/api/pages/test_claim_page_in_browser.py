@@ -113,6 +113,8 @@ def test_the_page_follows_the_link(page: Page, site: str, live: Live) -> None:
 def test_a_late_claim_shows_that_it_is_late(page: Page, site: str, live: Live) -> None:
     link = linked(live)
     page.goto(f"{site}/claim/{link['claim_token']}")
+    # The first poll would show it at once.
+    page.wait_for_load_state("networkidle")
     base.execute("UPDATE payout_links SET expires_at = app_now()")
 
     page.fill("#address", ANN)
