@@ -4,6 +4,7 @@ Callers ask for a trait and need not know the family. Parameters are a family's 
 only by the family's code. All families' parameters share the interface of Parameters.
 """
 
+import base64
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -165,7 +166,6 @@ TRAITS: Final[Mapping[Family, Traits]] = MappingProxyType(
             outputs_max=50,
             in_flight_max=1,
             window_s=120,
-            has_hex_txids=False,
         ),
         "bitcoin": Traits(
             claim="coins",
@@ -360,13 +360,45 @@ class SolanaParameters(Parameters, frozen=True, kw_only=True, tag="solana"):
             yield "its identity is no block's hash"
 
 
-class TonParameters(Parameters, frozen=True, kw_only=True, tag="ton"):
-    """The parameters of a TON network. Its identity is the zero state's root hash, in base64."""
+def _is_hash(text: str) -> bool:
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except ValueError:
+        return False
+    return len(raw) == HASH_DIGITS // 2 and base64.b64encode(raw).decode() == text
 
-    DEVELOPMENT_IDENTITY: ClassVar[str] = "ton-development"
+
+class TonParameters(Parameters, frozen=True, kw_only=True, tag="ton"):
+    """The parameters of a TON network. Its identity is the zero state's root hash. The measure of fees is a payout."""
+
+    # A hundred coins.
+    FEE_CAP_MAX: ClassVar[int] = 10**11
+    DEVELOPMENT_IDENTITY: ClassVar[str] = "1bLr4jNLaseAV6gBhD6QyvsvY8JhnKZOZ/gxaUXAqkA="
 
     # Whether addresses are shown with the flag of a test network, and read with it.
     is_test: bool
+    # The highest cost of one payout, in base units of the coin, with all that goes along with jettons.
+    fee_cap_units: Positive
+
+    @property
+    def fee_cap(self) -> int:
+        """Return the highest cost of one payout, in base units of the coin."""
+        return self.fee_cap_units
+
+    @property
+    def payout_measure_max(self) -> int:
+        """Return 1: the cap is for one payout."""
+        return 1
+
+    def problems(
+        self,
+        identity: str,
+        gas_currency: str,  # noqa: ARG002
+        currencies: frozenset[str],  # noqa: ARG002
+    ) -> Iterator[str]:
+        """Say what contradicts the network."""
+        if not _is_hash(identity):
+            yield "its identity is no hash in base64"
 
     def in_development(self) -> Self:
         """Return the parameters of a development chain, which is a test network."""

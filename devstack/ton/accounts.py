@@ -85,13 +85,16 @@ class Accounts:
         account = boc.write_base64(self._before(messages.read(message), now))
         self._engine.run(account, boc.write_base64(message), now=now, lt=self.lt)
 
-    def run(self, message: Cell, *, now: int) -> tuple[Transaction, Cell]:
-        """Run a message and return its transaction. Raises RefusedError if an account refuses it from outside."""
+    def run(self, message: Cell, *, now: int, lt: int = 0) -> tuple[Transaction, Cell]:
+        """Run a message and return its transaction. Raises RefusedError if an account refuses it from outside.
+
+        lt: an earlier logical time, of a message that ran in a block that was replaced.
+        """
         read_message = messages.read(message)
         recipient = read_message.recipient
         account = boc.write_base64(self._before(read_message, now))
-        outcome = self._engine.run(account, boc.write_base64(message), now=now, lt=self.lt)
-        self.lt += STEP
+        outcome = self._engine.run(account, boc.write_base64(message), now=now, lt=lt or self.lt)
+        self.lt = max(self.lt, lt) + STEP
         self._cells[recipient] = boc.read_base64(outcome.account)
         cell = boc.read_base64(outcome.transaction)
         return transactions.read(cell, workchain=int(recipient.partition(":")[0])), cell

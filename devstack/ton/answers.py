@@ -13,7 +13,7 @@ from chains.ton.messages import Message
 from core.addresses import ton
 from devstack.ton import stack
 from devstack.ton.blocks import MASTERCHAIN, MasterBlock, Ran, ShardBlock
-from devstack.ton.engine import CONFIG, RefusedError
+from devstack.ton.engine import RefusedError
 from devstack.ton.shapes import (
     Json,
     account_json,
@@ -197,15 +197,15 @@ def send_and_name(view: View, asked: Json) -> Json:
     return {"@type": "raw.extMessageInfo", **hashes}
 
 
-def config(_view: View, _asked: Json) -> Json:
+def config(view: View, _asked: Json) -> Json:
     """Return the settings of the chain, as a dictionary."""
-    return _config_json(_config())
+    return _config_json(view.simulator.config)
 
 
-def config_param(_view: View, asked: Json) -> Json:
+def config_param(view: View, asked: Json) -> Json:
     """Return one setting of the chain."""
     number = int(asked["config_id"])
-    entries = dictionaries.read(_config(), _CONFIG_BITS, entries_max=COUNT_MAX)
+    entries = dictionaries.read(view.simulator.config, _CONFIG_BITS, entries_max=COUNT_MAX)
     value = next((entry.value.ref() for entry in entries if entry.key == number), None)
     if value is None:
         raise Fault(f"LITE_SERVER_UNKNOWN: there is no setting {number}")
@@ -260,10 +260,6 @@ def _control(simulator: Simulator, method: str, asked: Json) -> Any:
         return CONTROLS[method](simulator, asked)
     except (LookupError, ValueError, TypeError) as error:
         raise Fault(f"{type(error).__name__}: {error}") from error
-
-
-def _config() -> Cell:
-    return boc.read_base64(CONFIG.read_text("ascii").strip())
 
 
 def _config_json(cell: Cell) -> Json:

@@ -23,7 +23,7 @@ CONTRACTS: Final = Path(__file__).with_name("contracts") / "contracts.json"
 GAS_UNITS: Final = 100_000_000
 
 _CODES: Final = {name: boc.read_base64(text) for name, text in json.loads(CONTRACTS.read_text("ascii")).items()}
-_PINNED: Final = boc.read_base64("te6ccgEBAQEAIwAIQgKPRS16Tf10BmtoI2UXclntBXNENb52tf1L1divK3w9aA==")
+PINNED: Final = boc.read_base64("te6ccgEBAQEAIwAIQgKPRS16Tf10BmtoI2UXclntBXNENb52tf1L1divK3w9aA==")
 _SUPPLY: Final = 10**15
 _INTERNAL_TRANSFER: Final = 0x178D4519
 _SET_STATUS: Final = 0xEED236D3
@@ -37,7 +37,7 @@ def issuer() -> StateInit:
 
 def wallet_state(owner: str, *, master: str = USDT) -> StateInit:
     """Return the first state of an owner's wallet."""
-    return StateInit(code=_PINNED, data=Builder().uint(0, 4).coins(0).address(owner).address(master).end())
+    return StateInit(code=PINNED, data=Builder().uint(0, 4).coins(0).address(owner).address(master).end())
 
 
 def wallet(owner: str) -> str:
@@ -67,7 +67,7 @@ def status_set(owner: str, status: int) -> Cell:
 def run_by_us(message: Message) -> StateInit | None:
     """Return the state with which a wallet begins that a message brings; None if it brings no such wallet."""
     state = message.state
-    if state is None or state.code != _PINNED or state.address != message.recipient:
+    if state is None or state.code != PINNED or state.address != message.recipient:
         return None
     return StateInit(code=_CODES["wallet"], data=state.data)
 
@@ -75,4 +75,4 @@ def run_by_us(message: Message) -> StateInit | None:
 def shown(state: StateInit | None) -> StateInit | None:
     """Return a state as the chain shows it: with the reference, where our code runs."""
     is_ours = state is not None and state.code == _CODES["wallet"]
-    return StateInit(code=_PINNED, data=state.data) if is_ours and state is not None else state
+    return StateInit(code=PINNED, data=state.data) if is_ours and state is not None else state

@@ -10,12 +10,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from chains.ton import boc, messages, transactions
 from chains.ton.cells import Cell
+from chains.ton.messages import Message
+from chains.ton.wallet import StateInit
 from devstack.simulated.journal import Journal
 from devstack.ton import jettons
 from devstack.ton.accounts import Account, Accounts, read
@@ -32,7 +34,7 @@ from devstack.ton.blocks import (
     is_within,
     parent,
 )
-from devstack.ton.engine import Answer, Engine, RefusedError
+from devstack.ton.engine import CONFIG, Answer, Engine, RefusedError
 from devstack.ton.sending import sent_by
 
 FAUCET: Final = "0:" + "11" * 32
@@ -98,6 +100,9 @@ class Simulator:
         self.seqnos = dict[bytes, int]()
         self._marks = [_Mark(tuple(self._next), (), self._accounts.lt)]
         self._forks = 0
+        self.config = boc.read_base64(CONFIG.read_text("ascii").strip())
+        # When messages of blocks that were replaced ran first: they run again as the same transactions.
+        self._first = dict[bytes, tuple[int, int]]()
         for address in self._accounts:
             self._states[address].append((0, self._accounts.cell(address)))
         self._ahead_s = 0
@@ -152,6 +157,13 @@ class Simulator:
             self._waiting.append(ACTS[name](**arguments))
             self._journal.write({"act": name, "arguments": dict(arguments)})
 
+    def put(self, address: str, state: StateInit) -> None:
+        """Put a contract at an address without a transaction, as no chain can; its coin stays. No file keeps it."""
+        with self.lock:
+            seqno = self.head.id.seqno
+            self._accounts.place(address, state, units=self.account(address, seqno).units, now=self.head.time)
+            self._states[address].append((seqno, self._accounts.cell(address)))
+
     def forget_waiting(self) -> list[Cell]:
         """Drop the messages from outside that no block has, and return them."""
         with self.lock:
@@ -164,12 +176,14 @@ class Simulator:
         again: messages, each with the offset of the new block that has it. Raises LookupError before the first block.
         """
         with self.lock:
+            self._first = {each.cell.hash: place for each, place in self._ran_with(again)}
             self._go_back(self.head.id.seqno - depth)
             self._pool = []
             self._journal.write({"act": "reorg", "depth": depth})
             for offset in range(depth):
                 self._waiting += [cell for cell, place in again if place == offset]
                 self._mine(between)
+            self._first.clear()
 
     def mine(self, count: int = 1, *, between: int = 1) -> int:
         """Make blocks of the masterchain, with this many of each shard for each; return the newest seqno."""
@@ -209,6 +223,13 @@ class Simulator:
     def _cell(self, address: str, master_seqno: int) -> Cell | None:
         states = [cell for seqno, cell in self._states.get(address, ()) if seqno <= master_seqno]
         return states[-1] if states else None
+
+    def _ran_with(self, again: Sequence[tuple[Cell, int]]) -> Iterator[tuple[Message, tuple[int, int]]]:
+        """Yield these messages with the time and the logical time at which each ran."""
+        for message in (messages.read(cell) for cell, _ in again):
+            for ran in self.ran[message.recipient]:
+                if ran.transaction.incoming.cell == message.cell:
+                    yield message, (ran.transaction.now, ran.transaction.lt)
 
     def _go_back(self, seqno: int) -> None:
         """Forget all that came after a block of the masterchain."""
@@ -272,7 +293,8 @@ class Simulator:
 
     def _run(self, message: Cell, now: int) -> list[Ran]:
         try:
-            return [Ran(*self._accounts.run(message, now=now))]
+            now, lt = self._first.get(message.hash, (now, 0))
+            return [Ran(*self._accounts.run(message, now=now, lt=lt))]
         except RefusedError:
             # Accepted when it came, and no longer: nodes drop it without a trace.
             return []

@@ -1,5 +1,8 @@
 """From a network to its reader, its spender and its cap."""
 
+import dataclasses
+from typing import Any, cast
+
 import pytest
 
 from chains import registry
@@ -7,6 +10,7 @@ from chains.evm.reader import EvmReader
 from chains.evm.spends.spender import EvmSpender
 from chains.registry import coin_treasurer, fee_cap_units, reader, spender, treasurer
 from core.catalogue.catalogue import load_catalogue
+from core.catalogue.families import Parameters
 from core.settings.settings import Settings, load_settings
 
 NETWORKS = load_catalogue("development").networks
@@ -69,8 +73,9 @@ def test_the_operators_gas_cap_replaces_the_catalogues() -> None:
     named = settings(ETHEREUM_GAS_CAP_GWEI="7")
 
     assert [fee_cap_units(NETWORKS[code], named) for code in ("ethereum", "bsc")] == [7 * 10**9, 20 * 10**9]
+    without = dataclasses.replace(NETWORKS["ton"], family_parameters=cast("Any", Parameters()))
     with pytest.raises(LookupError, match="ton has no cap on fees"):
-        fee_cap_units(NETWORKS["ton"], named)
+        fee_cap_units(without, named)
 
 
 def test_who_sweeps_is_asked_of_no_network_of_coins_and_who_joins_of_no_other() -> None:

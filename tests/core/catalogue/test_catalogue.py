@@ -150,7 +150,7 @@ def test_every_question_about_a_family_has_its_answer() -> None:
 
 
 def test_every_family_answers_each_question_about_parameters() -> None:
-    silent = load_catalogue("production").networks["ton"].family_parameters
+    silent = Parameters()
 
     assert (silent.fee_cap, silent.payout_measure_max) == (None, 0)
     assert list(silent.problems("any", "TON", frozenset())) == []
@@ -225,7 +225,7 @@ def test_production_uses_real_depths_and_amounts_worth_a_sweep() -> None:
 
     assert {code: (n.confirmations, n.maturity) for code, n in production.networks.items()} == {
         "ethereum": (12, 64), "bsc": (20, 60), "polygon": (64, 256), "avalanche": (12, 24), "base": (30, 450),
-        "arbitrum": (240, 3600), "tron": (20, 27), "solana": (5, 32), "ton": (3, 10), "bitcoin": (2, 6),
+        "arbitrum": (240, 3600), "tron": (20, 27), "solana": (5, 32), "ton": (5, 30), "bitcoin": (2, 6),
     }  # fmt: skip
     assert [production.pairs["USDT", network].min_deposit_units for network in ("ethereum", "base", "bsc")] == [
         5_000_000, 1_000_000, 10**18,
@@ -273,6 +273,7 @@ def test_development_differs_only_in_pace_and_minimums() -> None:
             production.pairs[key], min_deposit_units=pair.min_deposit_units, min_payout_units=pair.min_payout_units
         )
         assert pair.min_deposit_units == 2 * pair.min_payout_units <= production.pairs[key].min_deposit_units
+    assert production.assets["TON"].name == "Gram"
     assert (development.assets, development.fiats) == (production.assets, production.fiats)
 
 
@@ -470,11 +471,17 @@ MUTATIONS: dict[str, tuple[Any, str]] = {
     "a network without identity": (lambda d: row(d, "networks", code="bsc").update(chain_identity=""), "length >= 1"),
     "a chain id twice": (lambda d: row(d, "networks", code="bsc").update(chain_identity="1"), "1 appears twice"),
     "a genesis twice": (
-        lambda d: row(d, "networks", code="ton").update(chain_identity=GENESES["solana"]), "appears twice",
+        lambda d: row(d, "networks", code="tron").update(chain_identity=GENESES["bitcoin"]), "appears twice",
     ),
     "a gas cap off EVM": (lambda d: parameters_row(d, "tron").update(gas_cap_gwei=7), "unknown field `gas_cap_gwei`"),
     "a cluster whose identity is no block's hash": (
         lambda d: row(d, "networks", code="solana").update(chain_identity="main"), "no block's hash",
+    ),
+    "a TON network whose identity is no hash": (
+        lambda d: row(d, "networks", code="ton").update(chain_identity="main!"), "no hash in base64",
+    ),
+    "a TON network whose identity has another length": (
+        lambda d: row(d, "networks", code="ton").update(chain_identity="AAAA"), "no hash in base64",
     ),
     "a TRON network whose identity is no block's id": (
         lambda d: row(d, "networks", code="tron").update(chain_identity="7"), "no block's id",

@@ -152,7 +152,7 @@ def altered(shown: Json, factor: int) -> Json:
     message = messages.read(incoming)
     if message.kind != "internal":
         return shown
-    new = _replaced(cell, incoming, _multiplied(incoming, factor))
+    new = replaced(cell, incoming, _multiplied(incoming, factor))
     identity = shown["transaction_id"] | {"hash": base64.b64encode(new.hash).decode()}
     return shown | {"data": boc.write_base64(new), "transaction_id": identity}
 
@@ -171,11 +171,11 @@ def _with_jettons(cell: Cell, factor: int) -> Cell:
     if parts.bits < 128 or parts.uint(32) != 0x178D4519:
         return cell
     new = Builder().uint(0x178D4519, 32).uint(parts.uint(64), 64).coins(parts.coins() * factor).cells(parts.rest())
-    return _replaced(cell, body, new.end())
+    return replaced(cell, body, new.end())
 
 
-def _replaced(cell: Cell, old: Cell, new: Cell) -> Cell:
+def replaced(cell: Cell, old: Cell, new: Cell) -> Cell:
     """Return a tree of cells with one of them replaced wherever it is."""
     if cell == old:
         return new
-    return Cell(cell.data, cell.bits, tuple(_replaced(ref, old, new) for ref in cell.refs), is_exotic=cell.is_exotic)
+    return Cell(cell.data, cell.bits, tuple(replaced(ref, old, new) for ref in cell.refs), is_exotic=cell.is_exotic)
