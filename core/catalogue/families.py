@@ -235,12 +235,17 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def problems(  # Those of EVM networks use what they are given.
         self,
-        identity: str,  # noqa: ARG002
+        identity: str,
         gas_currency: str,  # noqa: ARG002
         currencies: frozenset[str],  # noqa: ARG002
     ) -> Iterator[str]:
         """Yield the contradictions between these parameters and a network's identity, gas coin and coins."""
-        yield from ()
+        if problem := self.problem_of(identity):
+            yield problem
+
+    def problem_of(self, identity: str) -> str:  # noqa: ARG002  families without a form have none
+        """Return the reason why no network of the family has this identity, or ""."""
+        return ""
 
 
 class EvmParameters(Parameters, frozen=True, kw_only=True, tag="evm"):
@@ -349,15 +354,9 @@ class SolanaParameters(Parameters, frozen=True, kw_only=True, tag="solana"):
         """Return 1: a payout is one transaction."""
         return 1
 
-    def problems(
-        self,
-        identity: str,
-        gas_currency: str,  # noqa: ARG002
-        currencies: frozenset[str],  # noqa: ARG002
-    ) -> Iterator[str]:
-        """Say what contradicts the network."""
-        if solana.stored(identity) is None:
-            yield "its identity is no block's hash"
+    def problem_of(self, identity: str) -> str:
+        """Return the reason why no network of the family has this identity, or ""."""
+        return "" if solana.stored(identity) is not None else "its identity is no block's hash"
 
 
 def _is_hash(text: str) -> bool:
@@ -390,15 +389,9 @@ class TonParameters(Parameters, frozen=True, kw_only=True, tag="ton"):
         """Return 1: the cap is for one payout."""
         return 1
 
-    def problems(
-        self,
-        identity: str,
-        gas_currency: str,  # noqa: ARG002
-        currencies: frozenset[str],  # noqa: ARG002
-    ) -> Iterator[str]:
-        """Say what contradicts the network."""
-        if not _is_hash(identity):
-            yield "its identity is no hash in base64"
+    def problem_of(self, identity: str) -> str:
+        """Return the reason why no network of the family has this identity, or ""."""
+        return "" if _is_hash(identity) else "its identity is no hash in base64"
 
     def in_development(self) -> Self:
         """Return the parameters of a development chain, which is a test network."""
