@@ -54,7 +54,7 @@ class TonRig(Rig):
     currency = "USDT"
     claim = "counter"
     lacks: ClassVar = {
-        "pay_ripening": "what validators earn comes to no account of the basechain by itself",
+        "pay_ripening": "validators' earnings come to no account of the basechain by itself",
         "leave_hole": "every height of the masterchain has a block",
         "stall": "what ends is signed again, at no higher offer",
         "offer": "no node shows what waits here",
@@ -95,7 +95,7 @@ class TonRig(Rig):
         return self._seen.get(message.hash, "")
 
     def reorg(self, depth: int, *again: tuple[Payment, int]) -> None:
-        # Once it is gone, nobody else knows its id.
+        # The chain forgets the ids of what it replaces.
         for ran in [each for listed in self.ton.chain.ran.values() for each in listed]:
             self._seen[ran.transaction.incoming.cell.hash] = ran.transaction.hash.hex()
         pairs = [(payment.again, offset) for payment, offset in again]
@@ -168,7 +168,7 @@ class TonRig(Rig):
         entries = dictionaries.read(chain.config, 32, entries_max=256)
         prices = next(entry.value.ref() for entry in entries if entry.key == GAS_PRICES)
         parts = Slice(prices)
-        # What is asked for the first units of gas, and for each further one.
+        # The price of the first units of gas, and of each further one.
         head = Builder().uint(parts.uint(8 + 64), 8 + 64).uint(_times(parts.uint(64), is_absurd=is_absurd), 64)
         head.uint(parts.uint(8), 8).uint(_times(parts.uint(64), is_absurd=is_absurd), 64).cells(parts.rest())
         chain.config = replaced(chain.config, prices, head.end())
