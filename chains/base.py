@@ -168,6 +168,24 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """Gas coin that a chain took from one of our addresses in a transaction that no spend of the address began.
+
+    That is the coin that the transaction's transfers bring, less the change of the address's balance: rent, and gas for
+    receiving. Raises ContradictionError if its units are impossible.
+    """
+
+    txid: str
+    address: str
+    # Less than nothing where it left more there than its transfers bring, as coin that comes along with a token.
+    units: int
+
+    def __post_init__(self) -> None:
+        """Refuse units that no row can hold."""
+        check_signed(self.units)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SpentCoin:
     """One of our coins that a block spends, and the spending transaction. Whether we signed it, our rows show."""
 
@@ -187,6 +205,8 @@ class BlockScan:
     # (sender, txid) of every transaction that was read in the block, once for each signer if several sign it. Any of
     # them may have left one of our addresses: a thief of our keys leaves no row.
     sent: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+    # Only where has_charges; at most one for each transaction and address.
+    charges: tuple[Charge, ...] = ()
     # The mark of the provider that returned the block; '' if unknown.
     read_by: str = field(default="", compare=False)
     # False if neither receipts nor a second provider prove that no log is missing and none was added.

@@ -28,7 +28,7 @@ from models.deposits import crediting, cursors
 from models.deposits import rows as deposits
 from models.deposits.cursors import Cursor, Pace, Position
 from models.spends import signing_stops
-from models.treasury import topups
+from models.treasury import charges, topups
 
 log = structlog.get_logger()
 
@@ -305,3 +305,7 @@ def _settle(ctx: Context, network: Network, chain: Reader) -> None:
     # With a single provider, a second reading would only repeat its own answer.
     is_reread = ctx.settings.rescan_s > 0 and chain.providers > 1
     topups.book_matured(network, limit=RELEASED_PER_STEP, after_rereading=is_reread)
+    if traits_of(network).has_charges:
+        repeat_on_deadlock(
+            charges.book_matured, ctx.catalogue, network, limit=RELEASED_PER_STEP, after_rereading=is_reread
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from actors.scan import coins, departures, record
+from actors.scan import charges, coins, departures, record
 from actors.scan.reading import Observer, Reading
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
@@ -17,6 +17,7 @@ from models.deposits import cursors
 OBSERVERS: Final = (
     Observer(note=coins.note, concerns=coins.concerns, take_back=coins.take_back),
     Observer(note=departures.note, concerns=departures.concerns, take_back=departures.take_back),
+    Observer(note=charges.note, concerns=charges.concerns, take_back=charges.take_back),
     Observer(note=record.note, concerns=record.concerns),
 )
 """In the order in which they note a block. What reorgs take from deposits is reversed by actors.scan.reorgs."""

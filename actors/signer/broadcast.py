@@ -19,7 +19,7 @@ from actors.queue.isolated import isolated
 from actors.signer import follow_up, limits, mempools, readiness, refusals, sign, spenders
 from actors.signer.limits import FeeRisenError, LimitReachedError, NoRateError
 from actors.signer.refusals import OwnRefusalError
-from actors.signer.sign import SigningStoppedError
+from actors.signer.sign import SigningStoppedError, WalletBusyError
 from chains import registry
 from chains.base import ChainError, ForeignKeyError, ProviderError
 from chains.family import Reader
@@ -229,8 +229,8 @@ def _put_off(ctx: Context, payout_id: UUID, error: Exception) -> bool:
             payout_queue.keep(payout_id, seconds=PAUSE_S, reason="frozen")
         case InsufficientCoinError():
             _postponed(payout_id, PAUSE_SHORT_OF_COIN_S, payout_queue.SHORT_OF_COIN, error, "liquidity")
-        case BudgetSpentError():
-            # The step's requests are used up; the payout is not at fault.
+        case BudgetSpentError() | WalletBusyError():
+            # The step's requests are used up, or another spend came first; the payout is not at fault.
             pass
         case ForeignKeyError():
             _frozen(payout_id, error)

@@ -6,13 +6,15 @@ for its signed spend.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import structlog
 
 from actors.context import Context
 from actors.signer import sign
-from chains.spending import Fund, KeyRef
+from chains.spending import Fund, InsufficientCoinError, KeyRef, SpendRefusedError
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
 from core.money import rescale_down
@@ -30,8 +32,8 @@ FUNDINGS_MAX: Final = 6
 
 
 def is_room(network: Network, hot: KeyRef) -> bool:
-    """Return whether gas may be sent now: not while payouts are due or slots_max() transfers wait."""
-    if payout_queue.is_any_due(network):
+    """Return whether gas may be sent now: not while payouts are due, slots_max() transfers wait, or no more may."""
+    if payout_queue.is_any_due(network) or not sign.has_room(network, hot.address):
         return False
     return spend_reads.waiting_of(network.code, hot.address, "gas") < slots_max(network)
 
@@ -49,17 +51,55 @@ def most_units(ctx: Context, network: Network) -> int:
     return rescale_down(most, scale, scale if pair is None else pair.decimals)
 
 
-def fund(ctx: Context, network: Network, step: Fund) -> bool:
-    """Send an address gas, unless payouts come first or it was sent enough lately; return whether it was sent.
+def fund(ctx: Context, network: Network, *steps: Fund) -> int:
+    """Send addresses gas, unless payouts come first or they were sent enough lately; return how many were sent some.
 
-    Never more at once than the operator allows, whatever prices and balances nodes report, and nothing without a rate.
-    Raises the errors of spending.start, among them InsufficientCoinError if the hot wallet lacks the coin itself.
+    One spend funds as many as the family allows. Never more at once for one than the operator allows, whatever prices
+    and balances nodes report, and nothing without a rate. Raises the errors of sign.start, among them
+    InsufficientCoinError if the hot wallet lacks the coin itself, unless others were funded.
     """
-    hot, [output] = step.intent.wallet, step.intent.outputs
-    address, units = output.recipient, output.units
-    if units > most_units(ctx, network):
-        log.error("funding.refused", network=network.code, address=address, units=units, limit="GAS_FUNDING_MAX_USD")
+    most, outputs_max = most_units(ctx, network), traits_of(network).outputs_max
+    fair = [step for step in steps if _is_fair(network, step, most)]
+    return sum(_start(ctx, network, fair[at : at + outputs_max]) for at in range(0, len(fair), outputs_max))
+
+
+def _is_fair(network: Network, step: Fund, most: int) -> bool:
+    """Return whether an address may be sent as much gas as a step says."""
+    [output] = step.intent.outputs
+    if output.units > most:
+        log.error(
+            "funding.refused", network=network.code, address=output.recipient, units=output.units,
+            limit="GAS_FUNDING_MAX_USD",
+        )  # fmt: skip
         return False
-    if sweeps.fundings_lately(network.code, address) >= FUNDINGS_MAX or not is_room(network, hot):
-        return False
-    return sign.start(ctx, network, purpose="gas", intent=step.intent) is not None
+    return sweeps.fundings_lately(network.code, output.recipient) < FUNDINGS_MAX
+
+
+def _start(ctx: Context, network: Network, steps: Sequence[Fund]) -> int:
+    """Fund addresses with one spend; if that fails for one of them, or for their sum, fund each half alone."""
+    if not is_room(network, steps[0].intent.wallet):
+        return 0
+    outputs = tuple(output for step in steps for output in step.intent.outputs)
+    try:
+        started = sign.start(ctx, network, purpose="gas", intent=replace(steps[0].intent, outputs=outputs))
+    except sign.WalletBusyError:
+        # Another spend came first.
+        return 0
+    except (InsufficientCoinError, SpendRefusedError) as error:
+        if len(steps) == 1:
+            raise
+        log.info("funding.split", network=network.code, addresses=len(steps), reason=str(error))
+        return _start_halves(ctx, network, steps)
+    return 0 if started is None else len(steps)
+
+
+def _start_halves(ctx: Context, network: Network, steps: Sequence[Fund]) -> int:
+    half, errors, funded = len(steps) // 2, list[Exception](), 0
+    for part in (steps[:half], steps[half:]):
+        try:
+            funded += _start(ctx, network, part)
+        except (InsufficientCoinError, SpendRefusedError) as error:
+            errors.append(error)
+    if errors and not funded:
+        raise errors[-1]
+    return funded

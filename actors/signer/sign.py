@@ -74,6 +74,10 @@ class SigningStoppedError(ProviderError):
     """Signing is stopped for this network: rows of signed spends may be lost. See models.spends.signing_stops."""
 
 
+class WalletBusyError(ProviderError):
+    """As many of the wallet's spends are in no block as may be. Nothing was signed; ask again after the next block."""
+
+
 class _OvertakenError(Exception):
     """Another worker signed for the sender since the quote, which therefore assumed too high a balance."""
 
@@ -128,10 +132,11 @@ def start(
     within: called with the id in the committing transaction, before the bytes are made; the caller writes there the
     rows that belong to the spend. If it returns False or raises, the transaction rolls back and nothing was signed;
     after False, None is returned.
-    payout_ids: the payout that each output pays, for payouts. slot: used instead of the sender's next one.
+    payout_ids: the payout that each output pays, for payouts. slot: used instead of the sender's next one, before which
+    others wait, so that it needs no room.
     draft: a draft that the caller made and knows the sender can pay.
-    Raises the errors of Spender.draft, and then writes nothing; a failure to send raises nothing, since the spend is
-    under way by then. Not to be called inside a transaction.
+    Raises the errors of Spender.draft and WalletBusyError, and then writes nothing; a failure to send raises nothing,
+    since the spend is under way by then. Not to be called inside a transaction.
     """
     if in_transaction():
         raise RuntimeError("no network inside a transaction")
@@ -140,6 +145,8 @@ def start(
     spender = spender_of(ctx, network)
 
     def attempt() -> SpendRow:
+        if slot is None:
+            _check_room(network, intent.wallet.address)
         before = _promised(network, intent)
         drafted = _drafted(ctx, network, spender, intent, before) if draft is None else draft
         if slot is None:
@@ -176,6 +183,17 @@ def _counted(network: Network, spender: Spender, draft: Draft) -> Draft:
     with transaction():
         signing_stops.stop(network.code, reason=reason, sender=sender)
     raise SigningStoppedError(reason)
+
+
+def has_room(network: Network, wallet: str) -> bool:
+    """Return whether another spend of a wallet may wait for a block, whatever those that wait are for."""
+    return spend_reads.waiting_of(network.code, wallet) < traits_of(network).in_flight_max
+
+
+def _check_room(network: Network, wallet: str) -> None:
+    """Refuse to sign for a wallet without room. Raises WalletBusyError."""
+    if not has_room(network, wallet):
+        raise WalletBusyError(f"{wallet} has as many spends in no block as may wait at once")
 
 
 def _end_of(draft: Draft) -> datetime | None:
@@ -257,7 +275,10 @@ def _commit(
         if within is not None and not within(spend_id):
             raise _DeclinedError
         reached("spending.taken")
+        is_next = slot is None
         slot = _lock_wallet(network, draft, slot)
+        if is_next:
+            _check_room(network, intent.wallet.address)
         # The quote is valid only if no other spend was promised from the same balance since.
         if not _promised(network, intent).txids <= before.txids:
             raise _OvertakenError

@@ -130,6 +130,7 @@ class _Check:
         self._ctx, self._network, self._books = ctx, network, books
         self._spender: Spender = registry.spender(network, ctx.settings)
         self._coins = {coin.currency: coin for coin in coins_of(ctx, network)}
+        self._has_late_effects = traits_of(network).has_late_effects
         # The most that waiting spends may have taken from the hot wallet and brought to it; by coin, in ledger units.
         self._may_have_left: defaultdict[str, int] = defaultdict(int)
         self._may_have_come: defaultdict[str, int] = defaultdict(int)
@@ -167,6 +168,8 @@ class _Check:
         if len(books.open) > OPEN_MAX:
             log.warning("reconciliation.too_much_open", network=self._network.code)
             return None
+        if self._has_late_effects:
+            self._note_late()
         moved: defaultdict[str, int] = defaultdict(int)
         coins = self._coins
         for flow in [*books.flows, *(flow for spend in books.open for flow in self._flows_of(spend))]:
@@ -174,12 +177,21 @@ class _Check:
                 moved[flow.currency] += rescale_down(flow.units, flow.decimals, coins[flow.currency].scale)
         return moved
 
+    def _note_late(self) -> None:
+        """Note spends that ended after the books' block: a part of what they did may have happened up to it."""
+        books, code = self._books, self._network.code
+        known = {spend.id for spend in books.open}
+        for spend in reconciliation.ended_after(code, books.hot, books.cursor.height, limit=OPEN_MAX):
+            if spend.id not in known:
+                self._note_waiting(spend, spends.attempts_of(spend.id))
+
     def _flows_of(self, spend: SpendRow) -> list[Flow]:
         """Ask the chain for the flows of a spend whose row names no block; none while the spend waits."""
         attempts = spends.attempts_of(spend.id)
         fate = self._spender.fate(case_of(self._network, spend, attempts))
         fate = as_meant(self._network, spend, fate, attempts)
-        if fate.kind is FateKind.WAITING:
+        is_later = fate.kind is FateKind.INCLUDED and fate.height > self._books.cursor.height
+        if fate.kind is FateKind.WAITING or (is_later and self._has_late_effects):
             self._note_waiting(spend, attempts)
         if fate.kind is FateKind.WAITING or fate.height > self._books.cursor.height:
             self._waiting_ids.append(spend.id)
@@ -246,6 +258,8 @@ class _Check:
         if not coin.is_gas:
             return unswept[0].units
         if addresses.is_in_motion(code, [address]):
+            return None
+        if self._has_late_effects and addresses.moves_after(code, address, height):
             return None
         # Gas for its tokens is paid from the same coin.
         come = probes.deposited_units(code, address, coin.currency, height=height, only_confirmed=True)

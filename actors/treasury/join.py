@@ -34,7 +34,7 @@ def join(ctx: Context, network: Network, hot: KeyRef) -> bool:
     free = sign.free_coins(network, currency)
     if len(free) <= COINS_FEW or currency in freezes.frozen_coins(code) or payout_queue.is_any_due(network):
         return False
-    if spend_reads.waiting_of(code, hot.address, "join"):
+    if spend_reads.waiting_of(code, hot.address, "join") or not sign.has_room(network, hot.address):
         return False
     treasurer, cap_units = registry.coin_treasurer(network, ctx.settings), registry.fee_cap_units(network, ctx.settings)
     try:

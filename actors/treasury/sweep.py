@@ -109,6 +109,8 @@ class _Keeper:
         self._hot, self._cold = hot, cold
         self._traits = traits_of(network)
         self._is_hot_dry = False
+        # Addresses that need gas and are funded together.
+        self._funds: list[Fund] = []
         self._frozen = freezes.frozen_coins(network.code)
         self._cap_units = fee_cap_units(network, ctx.settings)
         self.started = 0
@@ -124,7 +126,7 @@ class _Keeper:
             else:
                 # Payouts spend coins directly at their deposit addresses.
                 self.started += join(self._ctx, self._network, self._hot)
-        if self._cold is not None:
+        if self._cold is not None and sign.has_room(self._network, self._hot.address):
             self._cool(self._cold)
 
     def _gather(self) -> None:
@@ -133,15 +135,16 @@ class _Keeper:
         market = self._ctx.market.read()
         busy = sweeps.busy_addresses(self._network.code)
         for planned in treasury_plan.judged(self._ctx.catalogue, market, policy, self._network, page):
-            if self.started >= STARTED_PER_STEP:
+            if self.started + len(self._funds) >= STARTED_PER_STEP:
                 break
             if planned.unswept.currency in self._frozen:
                 continue
             if planned.verdict == "sweep" and planned.unswept.address not in busy:
                 busy.add(planned.unswept.address)
                 self._sweep(planned.unswept)
-        if not self.started:
+        if not self.started and not self._funds:
             self._collect()
+        self._fund_all()
 
     # Sweeps ------------------------------------------------------------------------------------------------
 
@@ -155,7 +158,7 @@ class _Keeper:
             log.error("sweep.address_not_ours", network=self._network.code, address=unswept.address)
             return 0
         lying = self._lying(unswept, wallet)
-        if lying.pair is None and addresses.is_in_motion(self._network.code, [unswept.address]):
+        if lying.pair is None and self._is_in_motion(unswept.address):
             return 0
         try:
             treasurer = registry.treasurer(self._network, self._ctx.settings)
@@ -163,7 +166,17 @@ class _Keeper:
         except (SpendRefusedError, LoneRefusalError, InsufficientCoinError, DisagreementError) as error:
             self._report(unswept, str(error))
             self._trace(lying.pair, error)
+        except sign.WalletBusyError:
+            # Its last spend is in no block yet, or the hot wallet's are.
+            pass
         return 0
+
+    def _is_in_motion(self, address: str) -> bool:
+        """Return whether the chain may show more or less of an address's gas coin than our rows do."""
+        code = self._network.code
+        if self._traits.has_late_effects and addresses.moves_after(code, address, self._cursor.height):
+            return True
+        return addresses.is_in_motion(code, [address])
 
     def _report(self, unswept: Unswept, reason: str) -> None:
         """Log the reason for which a sweep was refused, unless it was logged for this coin at this address last."""
@@ -246,19 +259,33 @@ class _Keeper:
             )
 
     def _fund(self, unswept: Unswept, step: Fund) -> None:
-        """Send a deposit address the gas that its sweep lacks, if that is worth it and the hot wallet has enough."""
+        """Send a deposit address the gas that its sweep lacks, if that is worth it and the hot wallet has enough.
+
+        Where a spend has several outputs, it is sent together with others at the end of the step.
+        """
         market, policy = self._ctx.market.read(), treasury_plan.policy_of(self._ctx.settings)
         if self._is_hot_dry or not treasury_plan.is_worth(
             self._ctx.catalogue, market, policy, self._network, unswept, gas_units=step.cost_units
         ):
             return
+        self._funds.append(step)
+        if self._traits.outputs_max == 1:
+            self._fund_all()
+
+    def _fund_all(self) -> None:
+        steps, self._funds = self._funds, []
+        if not steps:
+            return
         try:
-            is_sent = funding.fund(self._ctx, self._network, step)
+            self.started += funding.fund(self._ctx, self._network, *steps)
         except InsufficientCoinError as error:
             self._is_hot_dry = True
             log.warning("sweep.hot_wallet_short", network=self._network.code, reason=str(error))
-            return
-        self.started += is_sent
+        except SpendRefusedError as error:
+            if self._traits.outputs_max == 1:
+                # Of the address whose step this is.
+                raise
+            log.warning("sweep.funding_refused", network=self._network.code, reason=str(error))
 
     def _collect(self) -> None:
         """Sweep leftover gas coin from addresses that no longer need it, once it is worth its fee."""
@@ -316,6 +343,8 @@ class _Keeper:
             intent = Intent(wallet=self._hot, pair=moved, outputs=(Output(recipient=cold, units=units // part),))
             try:
                 sign.start(self._ctx, self._network, purpose="cold", intent=intent)
+            except sign.WalletBusyError:
+                return
             except (CoinsTooSmallError, InsufficientCoinError, LoneRefusalError, SpendRefusedError) as error:
                 log.warning("treasury.cooling_refused", network=code, currency=pair.currency, reason=str(error))
                 self._trace(moved, error)

@@ -57,6 +57,10 @@ class Traits:
     window_blocks: int = 0
     # Whether the hot wallet signs sweeps too and pays for them, so that deposit addresses need no gas coin.
     has_cosigned_sweeps: bool = False
+    # Whether the chain takes coin from an address without a spend, as rent or as gas for receiving.
+    has_charges: bool = False
+    # Whether the effects of a spend come one after another in several blocks, of which its fate names the last.
+    has_late_effects: bool = False
     # The number of block times after which the signer raises the offer of a spend that is in no block.
     patience_blocks: int = 6
     # Whether transaction ids are hexadecimal; these are stored in lower case. Elsewhere capitals matter.
@@ -166,6 +170,8 @@ TRAITS: Final[Mapping[Family, Traits]] = MappingProxyType(
             outputs_max=50,
             in_flight_max=1,
             window_s=120,
+            has_charges=True,
+            has_late_effects=True,
         ),
         "bitcoin": Traits(
             claim="coins",

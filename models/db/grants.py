@@ -54,6 +54,8 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "calls": ("ri", "riud", ""),
     "chain_blocks": ("", "riud", "r"),
     "chain_cursors": ("r", "riu", "r"),
+    # The scan alone records what chains took.
+    "charges": ("r", "riud", "r"),
     "clock_mark": ("", "riu", ""),
     # The scan records coins in blocks; the signer records which spend holds one.
     "coins": ("r", "riu", "ru(held_by,held_number)"),

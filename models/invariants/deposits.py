@@ -78,10 +78,11 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         " WHERE COALESCE(c.units, 0) <> COALESCE(e.units, 0)",
     ),
     "gas_equals_spends": (
-        "what the books say a network took for transactions is what its spends cost",
+        "what the books say a network took is what its spends cost, and what it charged our addresses without one",
         "SELECT network, g.units, s.units FROM"
         f" (SELECT network, sum(units) AS units FROM ({_GAS}) g GROUP BY network) g"
-        " FULL JOIN (SELECT network, sum(booked_fee_units) AS units FROM spends GROUP BY network) s USING (network)"
+        " FULL JOIN (SELECT network, sum(units) AS units FROM (SELECT network, booked_fee_units AS units FROM spends"
+        "   UNION ALL SELECT network, booked_units FROM charges) cost GROUP BY network) s USING (network)"
         " WHERE COALESCE(g.units, 0) <> COALESCE(s.units, 0)",
     ),
     "suspense_equals_undecided": (

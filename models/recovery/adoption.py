@@ -264,25 +264,30 @@ def _approved(payout_id: UUID, departure: UnexplainedRow) -> PayoutRow | None:
 def _own_purpose(catalogue: Catalogue, departure: UnexplainedRow) -> Purpose | None:
     """Return the purpose of a transfer between our own addresses; None if it is not one of ours.
 
-    A transfer to several recipients is only ever a join.
+    A transfer to several recipients is only ever a join, or gas.
     """
     if departure.spends and {part.recipient for part in departure.parts} == {wallet_of(departure)}:
         return "join"
     if len(departure.parts) > 1:
-        return None
+        return "gas" if _is_gas(catalogue, departure) else None
     if departure.sender == departure.recipient:
         return "filler" if departure.token_units == 0 else None
-    family = catalogue.networks[departure.network].family
     if departure.key_ordinal is not None:
         is_home = departure.recipient == addresses.address(departure.network, "hot")
         return "sweep" if is_home and not _waits_for_deposits(departure) else None
     if addresses.is_cold(departure.network, departure.recipient):
         return "cold"
+    return "gas" if _is_gas(catalogue, departure) else None
+
+
+def _is_gas(catalogue: Catalogue, departure: UnexplainedRow) -> bool:
+    """Return True if a transfer of the hot wallet brings gas coin to addresses of the pool, and to no others."""
     # In families with coins, no address needs gas.
-    is_pooled = not departure.spends and departure.recipient in unexplained.own(
-        departure.network, family, [departure.recipient]
-    )
-    return "gas" if is_pooled and departure.contract is None else None
+    if departure.spends or departure.contract is not None or departure.key_ordinal is not None:
+        return False
+    recipients = {part.recipient for part in departure.parts}
+    pooled = unexplained.own(departure.network, catalogue.networks[departure.network].family, recipients)
+    return all(pooled.get(recipient) is not None for recipient in recipients)
 
 
 def _waits_for_deposits(departure: UnexplainedRow) -> bool:

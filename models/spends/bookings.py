@@ -5,7 +5,7 @@ Called by models.spends.tracking, in the transaction that ends an output or sett
 
 from __future__ import annotations
 
-from core.catalogue.catalogue import Catalogue
+from core.catalogue.catalogue import Catalogue, Network
 from core.money import rescale_down
 from models.ledger import ledger
 from models.ledger.ledger import CUSTODY, EQUITY, GAS, GATEWAY, Account, Transfer
@@ -57,9 +57,19 @@ def _given_up(spend: SpendRow, output: OutputRow) -> int:
 
 def ledger_fee(catalogue: Catalogue, spend: SpendRow) -> int:
     """Return a spend's gas, in the ledger's units of the gas coin."""
-    currency = catalogue.networks[spend.network].gas_currency
-    pair, units = catalogue.pair(currency, spend.network), spend.chain_fee_units or 0
+    return gas_units(catalogue, spend.network, spend.chain_fee_units or 0)
+
+
+def gas_units(catalogue: Catalogue, network: str, units: int) -> int:
+    """Convert base units of a network's gas coin, also negative ones, to the ledger's units."""
+    currency = catalogue.networks[network].gas_currency
+    pair = catalogue.pair(currency, network)
     return units if pair is None else pair.to_ledger(units, catalogue.scale(currency))
+
+
+def book_charges(network: Network, reference: str, units: int) -> None:
+    """Book gas coin that a chain took without a spend; a negative number reverses that, or is a gain."""
+    _book_out(reference, GAS, network.gas_currency, network.code, units)
 
 
 def book_gas(catalogue: Catalogue, spend: SpendRow, reference: str, units: int) -> None:

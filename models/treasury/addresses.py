@@ -102,14 +102,28 @@ def is_in_motion(network: str, addresses: Collection[str]) -> bool:
     )
 
 
+def moves_after(network: str, at: str, height: int) -> bool:
+    """Return whether a spend moved anything at an address by a block above a height.
+
+    Where effects are late, a part of it may have come or left before.
+    """
+    return is_true(
+        "SELECT 1 FROM spend_movements WHERE network = %s AND address = %s AND height > %s LIMIT 1",
+        (network, at, height),
+    )
+
+
 def moved_native_units(network: str, at: str, gas_currency: str, *, height: int) -> int:
     """Return what our own spends brought to an address of the gas coin, less what they took, up to a height.
 
-    In the network's token units; fees included, of spends of tokens too. Less than nothing is usual.
+    In the network's token units; less fees, of spends of tokens too, and less the chain's charges. Less than nothing is
+    usual.
     """
     units: int = value(
-        "SELECT COALESCE(sum(units), 0) FROM spend_movements WHERE network = %s AND address = %s AND currency = %s"
-        " AND height <= %s",
-        (network, at, gas_currency, height),
+        "SELECT COALESCE((SELECT sum(units) FROM spend_movements WHERE network = %(network)s AND address = %(at)s"
+        "   AND currency = %(currency)s AND height <= %(height)s), 0)"
+        " - COALESCE((SELECT sum(units) FROM charges WHERE network = %(network)s AND address = %(at)s"
+        "   AND currency = %(currency)s AND block_height <= %(height)s AND status <> 'doubted'), 0)",
+        {"network": network, "at": at, "currency": gas_currency, "height": height},
     )
     return units

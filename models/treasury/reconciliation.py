@@ -28,7 +28,7 @@ MISSES_MAX: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The net effect of included spends on the hot or the cold wallet in one coin, in token units."""
+    """The net effect of spends and charges on the hot or the cold wallet in one coin, in token units."""
 
     currency: str
     decimals: int
@@ -159,18 +159,21 @@ _MISPLACED = (
 
 
 def _flows(network: str, hot: str, height: int, *, without: Collection[UUID] = ()) -> list[Flow]:
-    # All movements, less those of the few spends whose block the scan has replaced: the sum itself needs no spends.
+    # All movements, less charges and the movements of the few spends whose block the scan has replaced: the sum itself
+    # needs no spends.
     return rows_as(
         Flow,
         "SELECT currency, decimals, sum(units) AS units FROM (SELECT currency, decimals, units FROM spend_movements"
         "   WHERE network = %s AND address = %s AND height <= %s"
+        "   UNION ALL SELECT currency, decimals, -units FROM charges"
+        "   WHERE network = %s AND address = %s AND block_height <= %s AND status <> 'doubted'"
         "   UNION ALL SELECT m.currency, m.decimals, -m.units FROM spends s JOIN spend_movements m ON m.spend_id = s.id"
         f"   WHERE s.network = %s AND s.settled_at IS NULL AND {_MISPLACED} AND m.address = %s AND m.height <= %s"
         "   AND s.id <> ALL(%s::uuid[])"
         "   UNION ALL SELECT m.currency, m.decimals, -m.units FROM spend_movements m WHERE m.spend_id = ANY(%s::uuid[])"
         "   AND m.network = %s AND m.address = %s AND m.height <= %s) m"
         " GROUP BY currency, decimals HAVING sum(units) <> 0",
-        (*(network, hot, height) * 2, list(without), list(without), network, hot, height),
+        (*(network, hot, height) * 3, list(without), list(without), network, hot, height),
     )
 
 
@@ -182,6 +185,16 @@ def _open(network: str, hot: str, height: int) -> list[SpendRow]:
         f" AND {_MISPLACED}"
         " AND COALESCE(s.mined_height, 0) <= %s ORDER BY s.id",
         (network, hot, hot, hot, height),
+    )
+
+
+def ended_after(network: str, hot: str, height: int, *, limit: int) -> list[SpendRow]:
+    """Return the spends that moved anything at the hot wallet by a block above a height."""
+    return SpendRow.read(
+        "s.network = %(network)s AND s.mined_height > %(height)s AND s.id IN (SELECT m.spend_id FROM spend_movements m"
+        "   WHERE m.network = %(network)s AND m.address = %(hot)s AND m.height > %(height)s)"
+        " ORDER BY s.id LIMIT %(limit)s",
+        {"network": network, "hot": hot, "height": height, "limit": limit},
     )
 
 

@@ -59,6 +59,29 @@ CREATE INDEX treasury_topups_doubted ON treasury_topups (network, next_attempt_a
     WHERE status = 'pending' AND doubted_for IS NOT NULL AND agreed_at IS NULL;
 CREATE INDEX treasury_topups_unowned ON treasury_topups (network, id) WHERE origin = 'unowned';
 
+-- Gas coin that a chain took from addresses of ours in transactions that no spend of theirs began: rent, and gas for
+-- receiving. A reorg takes a row with its block.
+CREATE TABLE charges (
+    network text NOT NULL,
+    txid text NOT NULL,
+    address text NOT NULL,
+    currency text NOT NULL,
+    decimals integer NOT NULL,
+    -- In the network's own token units; less than nothing where the address gained.
+    units numeric NOT NULL CHECK (scale(units) = 0 AND units <> 0 AND abs(units) < 1e78),
+    block_height bigint NOT NULL,
+    block_hash text NOT NULL,
+    -- doubted: a second reading of the block does not show it; it counts nowhere.
+    status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'booked', 'doubted')),
+    -- In the ledger's units.
+    booked_units numeric NOT NULL DEFAULT 0 CHECK (scale(booked_units) = 0 AND abs(booked_units) < 1e78),
+    PRIMARY KEY (network, txid, address),
+    CHECK (status = 'booked' OR booked_units = 0)
+);
+CREATE INDEX charges_by_address ON charges (network, address, block_height) INCLUDE (currency, decimals, units, status);
+CREATE INDEX charges_by_height ON charges (network, block_height);
+CREATE INDEX charges_pending ON charges (network, block_height) WHERE status = 'pending';
+
 -- How far the walk over unswept addresses has come, by network and walker; '' at its beginning. gas: what is left of
 -- the gas that deposit addresses were given is swept where that is worth its fee.
 CREATE TABLE treasury_walks (

@@ -18,7 +18,7 @@ from tests.chains.contract.bitcoin import BitcoinRig, RealBitcoinRig
 from tests.chains.contract.evm import EvmRig
 from tests.chains.contract.rig import Rig
 from tests.chains.contract.solana import SolanaRig
-from tests.chains.contract.toy import CoinsRig, CounterRig, WindowRig
+from tests.chains.contract.toy import CoinsRig, CounterRig, SeqnoRig, WindowRig
 from tests.chains.contract.tron import TronRig
 from tests.chains.toy.nodes import NODES
 from tests.chains.toy.plug import forget, plug
@@ -31,6 +31,7 @@ RIGS: Final[tuple[type[Rig], ...]] = (
     RealBitcoinRig,
     BitcoinRig,
     CounterRig,
+    SeqnoRig,
     CoinsRig,
     WindowRig,
 )

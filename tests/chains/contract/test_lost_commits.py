@@ -364,6 +364,7 @@ def test_another_transaction_that_pays_the_same_with_the_same_claim_is_the_same_
     sign(rich, 1)
     assert rich.usurp(to, rich.price)
     rich.catch_up()
+    rich.outlast()
     for _ in range(3):
         rich.advance(rich.network.maturity)
         sign(rich)

@@ -91,7 +91,7 @@ def test_a_payout_voided_by_a_thief_is_signed_again_after_the_write_off(rich: Ri
     rich.sign()
     assert (rows("SELECT state FROM spends"), status(order)) == ([("dead",)], "approved"), "nothing before it is booked"
     rich.write_off(STOLEN)
-    rich.catch_up()
+    rich.outlast()
     rich.sign()
     rich.follow()
 

@@ -11,10 +11,12 @@ from actors.signer import held_keys
 from chains.base import ProviderError
 from chains.spending import KeyRef
 from models.db.base import app_now
-from tests.chains.contract.rig import PATIENCE_S, Fake, Payment, Rig
+from models.invoices.rows import InvoiceRow
+from tests.chains.contract.rig import PATIENCE_S, Fake, Payment, Rig, stored
 from tests.chains.toy.chain import MINER, NATIVE, REWARD_DEPTH, WINDOW, Claim, ToyBlock, ToyChain, Tx
 from tests.chains.toy.nodes import NODES, ToyNode
-from tests.chains.toy.plug import TOKEN, TRAITS
+from tests.chains.toy.other_claims import LIFE_S
+from tests.chains.toy.plug import BLOCK_TIMES_MS, TOKEN, TRAITS
 from tests.chains.toy.reader import SOON_FEE
 
 USUAL_FEE = 1_000
@@ -33,7 +35,7 @@ class ToyRig(Rig):
         traits = TRAITS[self.code]
         self.chain = ToyChain(
             claim=self.claim, outputs_max=traits.outputs_max, hole_every=self.hole_every, first=self.first,
-            began=app_now(), name=f"{self.code}-1",
+            began=app_now(), name=f"{self.code}-1", block_s=BLOCK_TIMES_MS.get(self.code, 1_000) / 1_000,
         )  # fmt: skip
         self.nodes: list[ToyNode] = []
 
@@ -178,13 +180,24 @@ class HolesRig(ToyRig):
         self.keep_and_follow()
 
 
-class CounterRig(HolesRig):
+class NumbersRig(HolesRig):
     """Accounts that count, with several outputs in a transaction."""
 
-    code = "toycounter"
     currency = "TON"
     claim = "counter"
     hole_every = 5
+
+    def refuse(self, address: str) -> None:
+        self.chain.deaf.add(address)
+
+    def say_dead(self, number: int) -> None:
+        self.nodes[number].lies["counter"] = lambda truth, *_: truth + 1
+
+
+class CounterRig(NumbersRig):
+    """Numbers without an end."""
+
+    code = "toycounter"
     lacks: ClassVar = {
         "pay_ripening": "nobody is paid for making blocks here",
         "freeze": "nobody issues this coin, who could freeze a holder",
@@ -197,11 +210,29 @@ class CounterRig(HolesRig):
     def stall(self) -> None:
         self.pass_time(PATIENCE_S)
 
-    def refuse(self, address: str) -> None:
-        self.chain.deaf.add(address)
 
-    def say_dead(self, number: int) -> None:
-        self.nodes[number].lies["counter"] = lambda truth, *_: truth + 1
+class SeqnoRig(NumbersRig):
+    """Numbers that end, one spend at a time, and addresses that are charged for receiving."""
+
+    code = "toyseqno"
+    lacks: ClassVar = {
+        "pay_ripening": "nobody is paid for making blocks here",
+        "freeze": "nobody issues this coin, who could freeze a holder",
+        "share": "an address is one key's for good",
+        "offer": "nobody is told what waits here",
+        "pretend": "nobody is told what waits here",
+        "stall": "what ends is signed again, and nothing is offered more for",
+    }
+
+    def invoice(self) -> InvoiceRow:
+        made = super().invoice()
+        self.chain.charged |= {self.hot, stored(made)}
+        return made
+
+    def outlive(self) -> None:
+        self.chain.pool.clear()
+        self.pass_time(LIFE_S + 1)
+        self.mine()
 
 
 class WindowRig(HolesRig):

@@ -25,6 +25,8 @@ BLOCK_S = 1
 # Blocks after its reference in which a transaction of the window kind may be included.
 WINDOW = 6
 NATIVE = "TOY"
+# The price of receiving, for an address that is charged.
+RECEIVING = 3
 # The coin in an account of a token, which goes to who pays for closing it.
 RENT = 5_000
 # Names without keys: the source of outside money, and the miner that is paid for a block.
@@ -50,11 +52,13 @@ class Tx:
     signatures: tuple[tuple[str, str], ...] = ()  # public key, signature; in hex
     # Who signs too, pays the fee, and gets the rent of an account of a token that is emptied; '' for the sender.
     payer: str = ""
+    # The last second at which a block includes it, since 1970; 0 for no end.
+    until: int = 0
 
     def body(self) -> bytes:
         """Return what is signed, and what the id is the hash of."""
         return json.dumps(
-            [self.sender, self.outputs, self.fee, self.counter, self.coins, self.reference, self.payer],
+            [self.sender, self.outputs, self.fee, self.counter, self.coins, self.reference, self.payer, self.until],
             separators=(",", ":"),
         ).encode()
 
@@ -84,11 +88,11 @@ class Tx:
     @classmethod
     def read(cls, raw: bytes) -> Tx:
         body, signatures = json.loads(raw)
-        sender, outputs, fee, counter, coins, reference, payer = json.loads(body)
+        sender, outputs, fee, counter, coins, reference, payer, until = json.loads(body)
         return cls(
             sender=sender, outputs=tuple((r, c, u) for r, c, u in outputs), fee=fee, counter=counter,
             coins=tuple((t, v) for t, v in coins), reference=reference,
-            signatures=tuple((k, s) for k, s in signatures), payer=payer,
+            signatures=tuple((k, s) for k, s in signatures), payer=payer, until=until,
         )  # fmt: skip
 
 
@@ -123,10 +127,15 @@ class ToyBlock:
     txs: tuple[Tx, ...] = ()
     failed: frozenset[tuple[str, int]] = frozenset()
     branch: int = 0
+    # The coin that it took from recipients, (txid, address, units).
+    charged: tuple[tuple[str, str, int], ...] = ()
 
     def seal(self) -> str:
         """Return the hash that a block of this content has: it names every transaction and what had no effect."""
-        facts = (self.height, self.parent_height, self.parent_hash, self.time.isoformat(), self.count, self.branch)
+        facts = (
+            self.height, self.parent_height, self.parent_hash, self.time.isoformat(), self.count, self.branch,
+            self.charged,
+        )  # fmt: skip
         return hashlib.sha256(f"{facts} {[tx.txid for tx in self.txs]} {sorted(self.failed)}".encode()).hexdigest()
 
     def sealed(self) -> ToyBlock:
@@ -156,9 +165,10 @@ class ToyChain:
 
     def __init__(
         self, *, claim: Claim, outputs_max: int = 1, hole_every: int = 0, first: int = 1,
-        began: datetime = GENESIS, name: str = "toy",
+        began: datetime = GENESIS, name: str = "toy", block_s: float = BLOCK_S,
     ) -> None:  # fmt: skip
         self.claim, self.outputs_max, self._hole_every = claim, outputs_max, hole_every
+        self._block_s = block_s
         self.name, self._began = name, began
         self.fee = 1_000
         self.blocks = [ToyBlock(first, "", first - 1, "", began, 1).sealed()]
@@ -168,6 +178,8 @@ class ToyChain:
         self.withheld: set[str] = set()
         # Recipients of whom an output has no effect, though the others of its transaction have.
         self.deaf: set[str] = set()
+        # Recipients that pay RECEIVING for whatever they get.
+        self.charged: set[str] = set()
         self.branch = 0
         self.lock = threading.RLock()
         # The height that the chain itself calls final, if it has finality.
@@ -293,6 +305,8 @@ class ToyChain:
             raise RefusedError("counter used")
         if self.claim == "window" and not 0 <= upon.count - tx.reference < WINDOW:
             raise RefusedError("expired")
+        if tx.until and self._time_after(upon).timestamp() > tx.until:
+            raise RefusedError("expired")
         if any(state.balances.get(key, 0) < units for key, units in _taken(tx).items()):
             raise RefusedError("unfunded")
 
@@ -309,6 +323,10 @@ class ToyChain:
         if brought != sum(units for _, _, units in tx.outputs) + tx.fee:
             raise RefusedError("sums differ")
 
+    def _time_after(self, block: ToyBlock) -> datetime:
+        """Return the time of the next block upon one."""
+        return self._began + timedelta(seconds=self._block_s * (block.count + 1))
+
     def _mine(self) -> None:
         last, state = self.head, self.state.copy()
         height = last.height + 1
@@ -316,6 +334,7 @@ class ToyChain:
             height += 1
         taken: list[Tx] = []
         failed: set[tuple[str, int]] = set()
+        charged: list[tuple[str, str, int]] = []
         for tx in sorted(self.pool.values(), key=lambda tx: (tx.counter, tx.txid)):
             if tx.txid in self.withheld:
                 continue
@@ -327,13 +346,14 @@ class ToyChain:
                 del self.pool[tx.txid]
                 continue
             failed |= self._apply(tx, state, height)
+            charged += self._charge(tx, state, failed)
             taken.append(tx)
             del self.pool[tx.txid]
         self.states.append(state)
         self.blocks.append(
             ToyBlock(
-                height, "", last.height, last.hash, self._began + timedelta(seconds=BLOCK_S * (last.count + 1)),
-                last.count + 1, tuple(taken), frozenset(failed), self.branch,
+                height, "", last.height, last.hash, self._time_after(last),
+                last.count + 1, tuple(taken), frozenset(failed), self.branch, tuple(charged),
             ).sealed()
         )  # fmt: skip
 
@@ -357,6 +377,19 @@ class ToyChain:
                     _add(state, tx.sender, currency, -units)
                 _add(state, recipient, currency, units)
         return failed
+
+    def _charge(self, tx: Tx, state: State, failed: set[tuple[str, int]]) -> list[tuple[str, str, int]]:
+        """Take from recipients what receiving costs them, as far as they have it."""
+        came = dict.fromkeys(
+            recipient for at, (recipient, _, _) in enumerate(tx.outputs) if (tx.txid, at) not in failed
+        )
+        charged = []
+        for recipient in came:
+            units = min(RECEIVING, state.balances.get((recipient, NATIVE), 0)) if recipient in self.charged else 0
+            if units:
+                _add(state, recipient, NATIVE, -units)
+                charged.append((tx.txid, recipient, units))
+        return charged
 
 
 def _taken(tx: Tx) -> dict[tuple[str, str], int]:

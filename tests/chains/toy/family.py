@@ -7,7 +7,7 @@ import functools
 from chains.family import Family, Wiring
 from core.catalogue.families import traits_of
 from tests.chains.toy.keys import ToyDeriver
-from tests.chains.toy.other_claims import CoinsSpender, WindowSpender
+from tests.chains.toy.other_claims import CoinsSpender, SeqnoSpender, WindowSpender
 from tests.chains.toy.providers import ToyProviders
 from tests.chains.toy.reader import ToyReader
 from tests.chains.toy.spender import ToySpender
@@ -28,7 +28,9 @@ SPENDERS = {"counter": ToySpender, "window": WindowSpender, "coins": CoinsSpende
 
 @functools.cache
 def spender(wiring: Wiring) -> ToySpender:
-    return SPENDERS[traits_of(wiring.network).claim](wiring.network, providers(wiring))
+    traits = traits_of(wiring.network)
+    made = SeqnoSpender if traits.counters_end else SPENDERS[traits.claim]
+    return made(wiring.network, providers(wiring))
 
 
 def _treasurer(wiring: Wiring) -> ToyTreasurer | ToyCoinTreasurer:

@@ -1,18 +1,22 @@
-"""The toy spenders with windows and with coins: their differences from the spender with a counter."""
+"""The toy spenders of numbers that end, of windows and of coins: their differences from the one of endless numbers."""
 
 from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
-from chains.base import NotYetError, witnesses_needed
+from chains.base import NotYetError, ProviderError, witnesses_needed
 from chains.family import Keyring
 from chains.spending import (
     Case,
     Coin,
     Coins,
+    Counter,
     Draft,
+    Fate,
+    FateKind,
     FeeTooHighError,
     InsufficientCoinError,
     Intent,
@@ -21,10 +25,53 @@ from chains.spending import (
     UnderfundedError,
     Window,
 )
-from tests.chains.toy.chain import NATIVE, WINDOW, Tx
+from tests.chains.toy.chain import NATIVE, WINDOW, ToyBlock, Tx
 from tests.chains.toy.nodes import ToyNode
 from tests.chains.toy.providers import block_at, checked
 from tests.chains.toy.spender import ToySpender
+
+# For how long a number is claimed.
+LIFE_S = 90
+
+
+class SeqnoSpender(ToySpender):
+    """A number is claimed for a while. If no block took the transaction by then, none ever will: the number is free."""
+
+    def draft(self, intent: Intent, purse: Purse, *, cap_units: int) -> Draft:
+        made = super().draft(intent, purse, cap_units=cap_units)
+        if purse.scanned is None:
+            raise ProviderError("no block is scanned")
+        ends_at = (purse.scanned.time + timedelta(seconds=LIFE_S)).replace(microsecond=0)
+        return replace(made, claim=Counter(at_least=purse.next_counter, ends_at=ends_at))
+
+    def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft | None:
+        """Return None: a transaction that ends is signed again, with no higher offer."""
+        del before, purse, cap_units
+
+    def fate(self, case: Case) -> Fate:
+        fate = super().fate(case)
+        if fate.kind is FateKind.DEAD and not any(self._all(lambda node: self._is_used(node, case))):
+            return replace(fate, cause="expired")
+        return fate
+
+    def _unsigned(self, draft: Draft, counter: int | None) -> Tx:
+        assert isinstance(draft.claim, Counter)
+        assert draft.claim.ends_at is not None
+        return replace(super()._unsigned(draft, counter), until=int(draft.claim.ends_at.timestamp()))
+
+    def _is_dead(self, node: ToyNode, case: Case) -> bool:
+        assert isinstance(case.claim, Counter)
+        if self._is_used(node, case) or case.claim.ends_at is None:
+            return self._is_used(node, case)
+        deep = self._deep_block(node, case.depth)
+        return deep is not None and deep.time > case.claim.ends_at
+
+    def _is_used(self, node: ToyNode, case: Case) -> bool:
+        return super()._is_dead(node, case)
+
+    def _deep_block(self, node: ToyNode, depth: int) -> ToyBlock | None:
+        height = checked(node.ask("head"), int) - depth + 1
+        return next((block for at in range(height, height - 3, -1) if (block := block_at(node, at)) is not None), None)
 
 
 class WindowSpender(ToySpender):

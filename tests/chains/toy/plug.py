@@ -35,6 +35,10 @@ class ToyCounter(_Toy, frozen=True, kw_only=True, tag="toycounter"):
     """Accounts that count what they send; several outputs a spend; heights with holes."""
 
 
+class ToySeqno(_Toy, frozen=True, kw_only=True, tag="toyseqno"):
+    """Accounts whose numbers end, one spend at a time; receiving is charged."""
+
+
 class ToyCoins(_Toy, frozen=True, kw_only=True, tag="toycoins"):
     """Coins; no sender; several outputs a spend."""
 
@@ -48,6 +52,10 @@ TRAITS: Final[Mapping[str, Traits]] = {
         claim="counter", has_mempool=False, has_hidden_transfers=False, has_sender=True, has_memo=False,
         outputs_max=4, in_flight_max=8,
     ),
+    "toyseqno": Traits(
+        claim="counter", window_s=120, has_charges=True, has_mempool=False, has_hidden_transfers=False, has_sender=True,
+        has_memo=False, outputs_max=4, in_flight_max=1,
+    ),
     "toycoins": Traits(
         claim="coins", has_mempool=True, has_hidden_transfers=False, has_sender=False, has_memo=False,
         outputs_max=4, in_flight_max=8,
@@ -59,11 +67,13 @@ TRAITS: Final[Mapping[str, Traits]] = {
 }  # fmt: skip
 _PARAMETERS: Final[Mapping[str, Parameters]] = {
     "toycounter": ToyCounter(),
+    "toyseqno": ToySeqno(),
     "toycoins": ToyCoins(),
     "toywindow": ToyWindow(),
 }
 # The gas coin of each, which the catalogue has already.
-_COINS: Final = {"toycounter": "TON", "toycoins": "BTC", "toywindow": "SOL"}
+_COINS: Final = {"toycounter": "TON", "toyseqno": "TON", "toycoins": "BTC", "toywindow": "SOL"}
+BLOCK_TIMES_MS: Final = {"toyseqno": 250}
 TOKEN: Final = "toytoken"
 MODULE: Final = toy_family.__name__
 _FORM: Final = address_addresses._Form(parse=addresses.parse, display=addresses.display, stored=addresses.stored)
@@ -120,7 +130,7 @@ def _network(code: str) -> Network:
     return Network(
         code=code, name=code.capitalize(), explorer="", chain_identity=f"{code}-1", gas_currency=_COINS[code],
         native=_COINS[code],
-        confirmations=2, maturity=4, block_time_ms=1_000, finality_tag=None,
+        confirmations=2, maturity=4, block_time_ms=BLOCK_TIMES_MS.get(code, 1_000), finality_tag=None,
         family_parameters=_PARAMETERS[code],  # type: ignore[arg-type]  # known to the type checker are those that ship
     )  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from statistics import median_low
 
 from chains.base import (
@@ -11,6 +12,7 @@ from chains.base import (
     Agreement,
     Block,
     BlockScan,
+    Charge,
     Cost,
     DisagreementError,
     NotYetError,
@@ -196,7 +198,7 @@ class ToyReader:
         if not signers_of(tx) or (tx.sender and signers_of(tx) != {tx.sender, tx.payer} - {""}):
             return None
         names = {name for _, name, _ in tx.outputs}
-        window = Window(reference=str(tx.reference), last_block=tx.reference + WINDOW)
+        window = _window_of(tx)
         return Departure(
             txid=txid, sender=tx.sender, pair=None if NATIVE in names else self._pairs[names.pop()],
             outputs=tuple(Output(recipient=recipient, units=units) for recipient, _, units in tx.outputs),
@@ -204,7 +206,7 @@ class ToyReader:
             offer=Offer(ceiling_units=tx.fee, terms={"fee_units": tx.fee}), fee_units=tx.cost, payer=tx.payer,
             height=block.height, block_hash=block.hash,
             failed=frozenset(place for failed, place in read_one.failed if failed == txid),
-            slot=tx.counter if tx.counter >= 0 else None, spends=tx.coins, window=window if tx.reference >= 0 else None,
+            slot=tx.counter if tx.counter >= 0 else None, spends=tx.coins, window=window,
             mark=self._marked(tx),
         )  # fmt: skip
 
@@ -244,7 +246,16 @@ class ToyReader:
             sent=tuple((who, tx.txid) for tx in block.txs for who in (tx.sender, tx.payer) if who)
             if self._has_sender
             else (),
+            charges=tuple(
+                Charge(txid=self._id_of(block, txid), address=address, units=units)
+                for txid, address, units in block.charged
+                if address in mine
+            ),
         )
+
+    def _id_of(self, block: ToyBlock, txid: str) -> str:
+        """Return the id of the recipients' side of a transaction."""
+        return next((self._marked(tx) or txid for tx in block.txs if tx.txid == txid), txid)
 
     def _transfers(self, failed: frozenset[tuple[str, int]], tx: Tx) -> Iterator[Transfer]:
         for place, (recipient, name, units) in enumerate(tx.outputs):
@@ -286,6 +297,12 @@ class ToyReader:
         if traits_of(self._network).claim == "coins":
             return checked(node.ask("unspent", place.address, place.coins), int)
         return checked(node.ask("balance", place.address, (place.pair and place.pair.contract) or NATIVE), int)
+
+
+def _window_of(tx: Tx) -> Window | None:
+    if tx.until:
+        return Window(reference="", ends_at=datetime.fromtimestamp(tx.until, UTC))
+    return Window(reference=str(tx.reference), last_block=tx.reference + WINDOW) if tx.reference >= 0 else None
 
 
 def _named_by(providers: ToyProviders, node: ToyNode) -> str | ProviderError:

@@ -33,7 +33,7 @@ from chains.spending import (
 )
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
-from tests.chains.toy.chain import NATIVE, RENT, RefusedError, ToyBlock, Tx
+from tests.chains.toy.chain import NATIVE, RECEIVING, RENT, RefusedError, ToyBlock, Tx
 from tests.chains.toy.nodes import ToyNode
 from tests.chains.toy.providers import ToyProviders, block_at, checked
 
@@ -65,6 +65,8 @@ class ToySpender:
         self._network, self._providers = network, providers
         self.cosigns = traits_of(network).has_cosigned_sweeps
         self._outputs_max = traits_of(network).outputs_max
+        # The price that our addresses pay for receiving.
+        self.receiving = RECEIVING if traits_of(network).has_charges else 0
 
     def next_counter(self, sender: str, *, ours: int) -> int:
         answers = self._all(lambda node: checked(node.ask("counter", sender, None), int))

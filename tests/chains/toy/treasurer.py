@@ -48,7 +48,7 @@ class ToyTreasurer:
                 self._sweep(lying, hot, there - fee, cap_units) if there > fee else Wait(reason="dear", cost_units=fee)
             )
         if self._spender.balance(lying.key.address, NATIVE) < fee:
-            return self._funding(hot, lying.key.address, fee)
+            return self._funding(hot, lying.key.address, fee + self._spender.receiving)
         return self._sweep(lying, hot, there, cap_units)
 
     def _cosigned(self, lying: Lying, hot: KeyRef, cap_units: int) -> Step:
@@ -72,7 +72,7 @@ class ToyTreasurer:
     def _sweep(self, lying: Lying, hot: KeyRef, units: int, cap_units: int, *, payer: KeyRef | None = None) -> Sweep:
         outputs = (Output(recipient=hot.address, units=units),)
         intent = Intent(wallet=lying.key, pair=lying.pair, outputs=outputs, payer=payer)
-        draft: Draft = self._spender.draft(intent, Purse(), cap_units=cap_units)
+        draft: Draft = self._spender.draft(intent, Purse(scanned=lying.scanned), cap_units=cap_units)
         return Sweep(draft=draft)
 
 

@@ -267,3 +267,31 @@ def test_a_named_payout_pays_only_while_it_is_approved_and_held(shop: UUID, chan
     assert asked(named) == [None]
     execute(f"UPDATE payouts SET {back}", (order.hold_reference,) if "%s" in back else ())
     assert asked(named) == [order.id]
+
+
+@pytest.mark.parametrize(
+    ("places", "columns", "purpose"),
+    [
+        ((0, 1), {}, "gas"),
+        ((0,), {}, "gas"),
+        # Another's address among them, the hot wallet's own, a token, or a deposit address that pays.
+        ((0, 2), {}, None),
+        ((0, 3), {}, None),
+        ((0, 1), {"currency": "USDT", "contract": CONTRACT, "decimals": 6}, None),
+        ((0, 1), {"key_ordinal": 5}, None),
+    ],
+)
+def test_coin_for_several_addresses_of_the_pool_is_gas(
+    shop: UUID, places: tuple[int, ...], columns: dict[str, Any], purpose: str | None
+) -> None:
+    del shop
+    people = ["0xpool0", "0xpool1", "0xstranger", HOT]
+    for ordinal, address in enumerate(people[:2], start=900):
+        execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES ('evm', %s, %s)", (ordinal, address))
+    parts = [Part(people[place], 5).to_json() for place in places]
+    with transaction():
+        assert unexplained.note(a_departure(**{"sender": HOT, "outputs": parts} | columns))
+    noted = unexplained.find("ethereum", "0xlost")
+    assert noted is not None
+    assert adopted(noted) == (purpose is not None)
+    assert column("SELECT purpose FROM spends") == ([] if purpose is None else [purpose])
