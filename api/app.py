@@ -30,7 +30,9 @@ from api.http.middleware import Frame
 from api.http.slots import Slots
 from api.limits.limits import Limiter, Link, limits_of
 from api.limits.sources import source_of
+from api.pages import development
 from api.pages.claim_page import ClaimPage
+from api.pages.development import DevelopmentPage
 from api.pages.error_pages import ErrorPages
 from api.pages.link_page import LinkPage
 from api.pages.logos import Logos
@@ -116,6 +118,8 @@ def _add_routes(app: App[Request, Response], gateway: Gateway) -> None:
     app.add_route("/static/{name}", static)
     app.add_route("/logo/{digest}", Logos(gateway.reads))
     app.add_route("/pay/{invoice_id}", PaymentPage(gateway, static))
+    if gateway.settings.development_desk_url is not None:
+        app.add_route(development.ROUTE, DevelopmentPage(gateway, static))
     app.add_route("/claim/{token}", ClaimPage(gateway, static))
     app.add_route("/link/{link_id}", LinkPage(gateway, static))
 

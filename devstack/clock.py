@@ -1,7 +1,7 @@
 """`sluice clock advance`: moves all processes of a development gateway, and its chains, into the future at once."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 import typer
@@ -10,7 +10,6 @@ from chains.base import ProviderError
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
 from core.catalogue.catalogue import load_catalogue
-from core.settings.settings import Settings
 from devstack.chains import ChainClock, development, is_developed
 from models.db.base import app_now, execute, transaction
 from models.deposits import cursors
@@ -18,6 +17,7 @@ from models.rates import rates
 
 # A clock that is further ahead than this comes from a typing error.
 ADVANCE_S_MAX = 10 * 366 * 86_400
+ANSWER_LIMIT_S = 5.0
 
 clock_app = typer.Typer(no_args_is_help=True, help="The gateway's clock (development only).")
 
@@ -34,18 +34,10 @@ def advance(seconds: Annotated[int, typer.Argument(min=1, max=ADVANCE_S_MAX)], *
     with database() as settings:
         if settings.environment == "production":
             raise CommandError("a production gateway's clock is the real one")
-        clocks = _clocks(settings)
-        # First check that all chains answer: one that stays behind would keep its invoices from ever expiring.
-        for network, clock in clocks.items():
-            with _named(network):
-                clock.check()
-        target_s = int(app_now().timestamp()) + seconds
-        moved = {network: _advance_chain(network, clock, target_s) for network, clock in clocks.items()}
-        with transaction():
-            rates.carry_over(seconds)
-            execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
-            # The scans were not down for the time that was skipped.
-            cursors.note_looks()
+        try:
+            moved = advance_all({code: urls[0] for code, urls in settings.rpc_urls.items()}, seconds)
+        except ProviderError as error:
+            raise CommandError(str(error)) from error
         now = app_now().isoformat()
     chains = [
         f"{network} {'moved along' if is_moved else 'keeps a clock of its own'}" for network, is_moved in moved.items()
@@ -53,12 +45,32 @@ def advance(seconds: Annotated[int, typer.Argument(min=1, max=ADVANCE_S_MAX)], *
     show({"now": now, "advanced_s": seconds, "chains": moved}, [f"it is now {now}", *chains], as_json=as_json)
 
 
-def _clocks(settings: Settings) -> dict[str, ChainClock]:
-    """Return the clock of each network's preferred node, where its family has development chains."""
-    networks = load_catalogue(settings.environment).networks
+def advance_all(urls: Mapping[str, str], seconds: int) -> dict[str, bool]:
+    """Move the database's clock, and the chains at these addresses, by seconds; return which chains moved along.
+
+    Raises ProviderError, before anything moved, if a chain does not answer; one that stays behind would keep its
+    invoices from ever expiring.
+    """
+    clocks = _clocks(urls)
+    for network, clock in clocks.items():
+        with _named(network):
+            clock.check()
+    target_s = int(app_now().timestamp()) + seconds
+    moved = {network: _advance_chain(network, clock, target_s) for network, clock in clocks.items()}
+    with transaction():
+        rates.carry_over(seconds)
+        execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
+        # The scans were not down for the time that was skipped.
+        cursors.note_looks()
+    return moved
+
+
+def _clocks(urls: Mapping[str, str]) -> dict[str, ChainClock]:
+    """Return the clock of each network's node, where its family has development chains."""
+    networks = load_catalogue("development").networks
     return {
-        code: development(networks[code].family).clock(urls[0], settings.rpc_timeout_s)
-        for code, urls in settings.rpc_urls.items()
+        code: development(networks[code].family).clock(url, ANSWER_LIMIT_S)
+        for code, url in urls.items()
         if is_developed(networks[code].family)
     }
 
@@ -73,4 +85,4 @@ def _named(network: str) -> Iterator[None]:
     try:
         yield
     except ProviderError as error:
-        raise CommandError(f"{network}: {error}") from error
+        raise ProviderError(f"{network}: {error}") from error

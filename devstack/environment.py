@@ -16,7 +16,14 @@ WALLET_PREFIX: Final = "WALLET_"
 
 
 def settings_environment(
-    *, base_url: str, port: int, database_url: str, redis_url: str, rpc_urls: Mapping[str, str], identity: Identity
+    *,
+    base_url: str,
+    port: int,
+    database_url: str,
+    redis_url: str,
+    rpc_urls: Mapping[str, str],
+    identity: Identity,
+    desk_url: str,
 ) -> dict[str, str]:
     """Return the gateway's settings, without the wallet."""
     return {
@@ -30,6 +37,7 @@ def settings_environment(
         "ADDRESS_PUBLIC_KEY": identity.address_public_key,
         "RATES_SOURCE": "static",
         "WEBHOOK_ALLOW_PRIVATE": "1",
+        "DEVELOPMENT_DESK_URL": desk_url,
         **{f"{network.upper()}{RPC_SUFFIX}": url for network, url in rpc_urls.items()},
     }
 

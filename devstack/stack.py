@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Final
 import psycopg2
 
 from core.catalogue.catalogue import Network, load_catalogue
-from devstack import chains
+from devstack import chains, clock
 from devstack.chains import DevelopmentChain, Site
 from devstack.environment import app_environment, settings_environment
 from devstack.plan import CACHE, ROOT, Plan
@@ -19,6 +20,7 @@ from devstack.servers.postgres import Postgres
 from devstack.servers.valkey import Valkey
 from devstack.story.accounts import Accounts, ensure_accounts
 from devstack.story.console import Console
+from devstack.story.desk import Desk
 from devstack.story.identity import load_identity
 from devstack.supervise import readiness
 from devstack.supervise.app import App
@@ -57,6 +59,7 @@ class Stack:
         self._apps: list[str] = []
         self.chains: list[DevelopmentChain] = []
         self._servers: list[Program] = []
+        self._desk: Desk | None = None
         self._has_own_database = False
         self._logins: Mapping[str, str] = {}
         self.port = self._web_port()
@@ -74,6 +77,8 @@ class Stack:
         with self._console.step("chains") as step:
             self._start_chains(networks, programs)
             step.detail = ", ".join(f"{chain.network} {chain.url}" for chain in self.chains)
+        self._desk = Desk(self.chains, advance=functools.partial(clock.advance_all, self.rpc_urls()))
+        self._desk.open()
         self._start_apps()
         with self._console.step("merchants") as step:
             self.accounts = ensure_accounts(self._folder.path, self._identity.secret_keys)
@@ -93,6 +98,8 @@ class Stack:
 
     def stop(self) -> None:
         """End the processes, then the servers, then all other processes with our mark."""
+        if self._desk is not None:
+            self._desk.close()
         base.close()
         with self._console.step("stopped") as step:
             self._supervisor.stop(self._apps)
@@ -136,6 +143,7 @@ class Stack:
             redis_url=self.redis_url,
             rpc_urls=self.rpc_urls(),
             identity=self._identity,
+            desk_url="" if self._desk is None else self._desk.url,
         )
 
     def _web_port(self) -> int:

@@ -334,6 +334,7 @@ class PaymentPage(HostedPage):
             theme=row.theme,
             rate=rate_text(view),
             fee_percent=row.subtract_percent,
+            has_strip=self._gateway.settings.development_desk_url is not None,
             **self._ways_to_pay(row, stage),
         )
 

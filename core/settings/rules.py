@@ -64,6 +64,7 @@ def _production_problems(values: Mapping[str, str], role: Role) -> Iterator[str]
         ),
         "WALLET_MNEMONIC: production refuses it, use a keystore": "WALLET_MNEMONIC" in values,
         "WEBHOOK_ALLOW_PRIVATE: production refuses it": _is_true(values, "WEBHOOK_ALLOW_PRIVATE"),
+        "DEVELOPMENT_DESK_URL: production refuses it": "DEVELOPMENT_DESK_URL" in values,
         "RATES_SOURCE: production refuses static rates": values.get("RATES_SOURCE") == "static",
     }
     yield from (text for text, applies in refused.items() if applies)

@@ -76,6 +76,9 @@ class Settings(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "console"]
 
+    # The address, secret and all, at which a development stack pays and moves the clock for a page; development alone.
+    development_desk_url: HttpUrl | None = Field(None, repr=False)
+
     secret_keys: SecretKeysText = Field(repr=False)
     # Base64 of the ed25519 key that verifies the address pool; every process that hands out addresses needs it.
     address_public_key: str = ""
