@@ -73,6 +73,8 @@ class ShardBlock:
     # The block of the masterchain that was the newest.
     master_seqno: int
     ran: tuple[Ran, ...]
+    # Above the logical times of all its transactions, and no less than that of a block before it.
+    end_lt: int
 
     def json(self) -> dict[str, Any]:
         """Return it for the journal; its time is its master block's."""

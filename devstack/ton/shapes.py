@@ -58,10 +58,10 @@ def block_json(block: BlockId) -> Json:
 
 def shard_header_json(block: ShardBlock) -> Json:
     """Return the header of a shard's block."""
-    times = [each.transaction.lt for each in block.ran] or [0]
+    times = [each.transaction.lt for each in block.ran] or [block.end_lt]
     header = _header_json(block.id, block.time, list(block.coming.previous), block.master_seqno)
     split, merged = block.coming.split, len(block.coming.previous) > 1
-    shown = {"after_split": split, "after_merge": merged, "start_lt": str(min(times)), "end_lt": str(max(times))}
+    shown = {"after_split": split, "after_merge": merged, "start_lt": str(min(times)), "end_lt": str(block.end_lt)}
     return header | shown
 
 

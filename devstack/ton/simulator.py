@@ -305,13 +305,25 @@ class Simulator:
         content = [*(each.hash for each in coming.previous), *(each.cell.hash for each in ordered)]
         content += [b"fork%d" % self._forks]
         identity = block_id(BASECHAIN, coming.shard, seqno, [now.to_bytes(4, "big"), *content])
-        block = ShardBlock(id=identity, coming=coming, time=now, master_seqno=self.head.id.seqno, ran=ordered)
+        block = ShardBlock(
+            id=identity,
+            coming=coming,
+            time=now,
+            master_seqno=self.head.id.seqno,
+            ran=ordered,
+            end_lt=self._end_lt(coming, ordered),
+        )
         self.blocks[coming.shard, seqno] = block
         for each in ordered:
             self.ran[each.transaction.address].append(each)
             self.seqnos[each.transaction.hash] = block.master_seqno + 1
         self._next = [each for each in self._next if each.shard != coming.shard] + [Next(coming.shard, (identity,))]
         return block
+
+    def _end_lt(self, coming: Next, ran: Sequence[Ran]) -> int:
+        before = (self.blocks.get((each.shard, each.seqno)) for each in coming.previous)
+        ends = [each.end_lt for each in before if each is not None]
+        return max([0, *ends, *(each.transaction.lt + 1 for each in ran)])
 
     def _append_master(self, now: int) -> None:
         shards = tuple(each.previous[0] for each in sorted(self._next))

@@ -24,8 +24,7 @@ def site(queues: FakeQueues, keys: Keys, live: Live) -> Iterator[str]:
     del live
     server = Server(("127.0.0.1", 0), QuietHandler)
     url = f"http://127.0.0.1:{server.server_port}"
-    settings = make_settings(PAY_URL=url, RATE_LIMIT_PUBLIC_MINUTE="1000", RATE_LIMIT_CLAIM_MINUTE="1000")
-    server.set_app(create_app(settings, caller=LocalCaller(), queues=queues, find_key=keys.find))
+    server.set_app(create_app(make_settings(PAY_URL=url), caller=LocalCaller(), queues=queues, find_key=keys.find))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield url

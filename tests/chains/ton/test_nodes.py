@@ -74,7 +74,7 @@ def test_blocks_of_shards_and_their_transactions(node: Toncenter) -> None:
     assert nodes.page(node, top, after=(OURS[2:], read.lt)).transactions == []
     assert nodes.page(node, top, after=(OURS[2:], read.lt - 1)).transactions == [entry]
     header = nodes.shard_header(node, top)
-    assert (header.prev_blocks, wire.number(header.end_lt)) == (list(nodes.shards(node, 0)), read.lt)
+    assert (header.prev_blocks, wire.number(header.end_lt)) == (list(nodes.shards(node, 0)), read.lt + 1)
     assert (top.prefix, top.shard) == (1 << 63, wire.WHOLE)
 
 

@@ -1,0 +1,1 @@
+"""Tries, signs, sends and follows spends on TON."""

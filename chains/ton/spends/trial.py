@@ -1,0 +1,177 @@
+"""Looks at what a spend concerns on one node, and compares the nodes' views. Nothing is tried: no node offers that.
+
+Called by chains.ton.spends.drafts, which asks every provider: one provider alone neither refuses a payout nor sends
+one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import median_low
+from typing import Final
+
+from chains import one_transfer
+from chains.base import ForeignKeyError, ProviderError, witnesses_needed
+from chains.net.providers import Providers
+from chains.spending import InsufficientCoinError, Intent, LoneRefusalError, Output, SpendRefusedError
+from chains.ton import boc, nodes, transactions, wire
+from chains.ton.jettons import Jetton
+from chains.ton.nodes import Toncenter
+from chains.ton.spends import accounts, contents, fees
+from chains.ton.spends.accounts import COMES_NOT, LEAVES_NOT, Holding
+from chains.ton.spends.prices import Prices
+
+OF_A_JETTON: Final = "the recipient is a contract of a jetton, which belongs to nobody"
+TO_ITSELF: Final = "a wallet pays nothing to itself"
+LOCKED: Final = "the token's issuer has locked the sender's or the recipient's wallet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """One node's view of a spend, all after its newest blocks."""
+
+    prices: Prices
+    time: datetime
+    is_foreign: bool
+    # Whether the wallet's contract is there.
+    is_made: bool
+    # The wallet's coin, less the rent that it owes, and its jettons; 0 for coin.
+    units: int
+    token_units: int
+    # Of each output: whether a contract is there, that may refuse coin.
+    actives: tuple[bool, ...]
+    refusal: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The values agreed from all views. bounces: for each output, whether coin returns that is refused."""
+
+    prices: Prices
+    time: datetime
+    is_made: bool
+    units: int
+    token_units: int
+    bounces: tuple[bool, ...]
+
+
+def look(node: Toncenter, intent: Intent, jettons: Mapping[str, Jetton]) -> View:
+    """Return a node's view of a spend."""
+    jetton, sender = contents.jetton_of(intent, jettons), intent.wallet.address
+    own, by = nodes.account(node, sender), fees.read(node)
+    wallet, time = accounts.wallet_of(own), nodes.header(node, own.block_id.seqno).time
+    holding = _holding(node, jetton, sender)
+    theirs = {address: nodes.account(node, address) for address in _recipients(intent)}
+    marks = {address: _holding(node, jetton, address).marks for address in theirs} if _is_governed(jetton) else {}
+    refusals = [_refusal(output, sender, theirs, jettons) for output in intent.outputs]
+    is_locked = bool(holding.marks & LEAVES_NOT) or any(mark & COMES_NOT for mark in marks.values())
+    return View(
+        prices=by,
+        time=time,
+        is_foreign=wallet.is_foreign,
+        is_made=accounts.status_of(own) == "active",
+        units=own.units - _rent(node, own, sender, by, time),
+        token_units=holding.units,
+        actives=tuple(accounts.status_of(theirs[each.recipient]) == "active" for each in intent.outputs),
+        refusal=next(filter(None, refusals), LOCKED if is_locked else ""),
+    )
+
+
+def judge(views: Sequence[View], intent: Intent, providers: Providers[Toncenter]) -> Verdict:
+    """Return the values agreed from all nodes' views.
+
+    Raises ForeignKeyError if others may send for the wallet, SpendRefusedError if most nodes refuse the spend,
+    InsufficientCoinError if the wallet holds too little of the token, LoneRefusalError if one node alone refuses it,
+    and ProviderError if one node alone says that others may send, or if nodes disagree about a recipient's contract.
+    """
+    _check_key(views, intent, providers.count)
+    token_units = _check_held(views, intent)
+    good = [view for view in views if not view.refusal]
+    refusals = [view.refusal for view in views if view.refusal]
+    if len(refusals) > len(good):
+        if len(refusals) < witnesses_needed(providers.count):
+            raise LoneRefusalError(f"one provider alone refuses it: {refusals[0]}")
+        raise SpendRefusedError(refusals[0])
+    return Verdict(
+        prices=fees.agreed(providers, [view.prices for view in good]),
+        time=median_low(view.time for view in views),
+        is_made=all(view.is_made for view in good),
+        units=median_low(view.units for view in views),
+        token_units=token_units,
+        bounces=_agreed_actives([view.actives for view in good]),
+    )
+
+
+def is_refused(views: Sequence[View], intent: Intent, providers: int) -> bool:
+    """Return True if a token's transfer would be refused; see chains.one_transfer.
+
+    Raises InsufficientCoinError if the sender holds too little of the token.
+    """
+    _check_held(views, intent)
+    refused = sum(bool(view.refusal) for view in views)
+    return one_transfer.is_refused(refused=refused, passed=len(views) - refused, providers=providers)
+
+
+def _agreed_actives(answers: Sequence[tuple[bool, ...]]) -> tuple[bool, ...]:
+    """Return for each output whether most nodes show a contract there. Raises ProviderError on a tie.
+
+    Coin for a fresh address would come back, and coin that a contract refuses would be lost with it.
+    """
+    counts = [sum(column) for column in zip(*answers, strict=True)]
+    if any(2 * count == len(answers) for count in counts):
+        raise ProviderError("providers disagree whether a recipient has a contract")
+    return tuple(2 * count > len(answers) for count in counts)
+
+
+def _check_key(views: Sequence[View], intent: Intent, providers: int) -> None:
+    foreign = sum(view.is_foreign for view in views)
+    if foreign >= witnesses_needed(providers):
+        raise ForeignKeyError(f"others than its own key may send for {intent.wallet.address}")
+    if 2 * foreign >= len(views):
+        raise ProviderError(f"one provider alone says that others may send for {intent.wallet.address}")
+
+
+def _check_held(views: Sequence[View], intent: Intent) -> int:
+    """Return the sender's units of the token. Raises InsufficientCoinError if they are too few."""
+    units = median_low(view.token_units for view in views)
+    is_token = intent.pair is not None and intent.pair.contract is not None
+    if is_token and units < intent.units:
+        raise InsufficientCoinError(f"{intent.wallet.address} holds {units} units of the token")
+    return units
+
+
+def _recipients(intent: Intent) -> list[str]:
+    return list(dict.fromkeys(output.recipient for output in intent.outputs))
+
+
+def _is_governed(jetton: Jetton | None) -> bool:
+    return jetton is not None and jetton.form == "governed"
+
+
+def _holding(node: Toncenter, jetton: Jetton | None, owner: str) -> Holding:
+    if jetton is None:
+        return Holding(units=0, marks=0)
+    return accounts.holding_of(nodes.account(node, jetton.wallet(owner)), jetton)
+
+
+def _refusal(output: Output, sender: str, theirs: Mapping[str, wire.Account], jettons: Mapping[str, Jetton]) -> str:
+    """Return the reason why a recipient can have no transfer; '' if it can. Filling a number moves nothing."""
+    if output.recipient == sender:
+        return TO_ITSELF if output.units else ""
+    account = theirs[output.recipient]
+    if output.recipient in jettons:
+        return OF_A_JETTON
+    code = boc.read_base64(account.code) if account.code else None
+    return OF_A_JETTON if any(code == jetton.wallet_code for jetton in jettons.values()) else ""
+
+
+def _rent(node: Toncenter, own: wire.Account, address: str, by: Prices, time: datetime) -> int:
+    """Return the rent that the wallet's next transaction takes, by its last one."""
+    entries = nodes.history(node, address, limit=1)
+    if not entries:
+        return 0
+    last = transactions.read(boc.read_base64(entries[0].data))
+    if last.address != address:
+        raise ProviderError("another account's transaction")
+    seconds = max(0, int(time.timestamp()) - last.now) + fees.RENT_AHEAD_S
+    return last.storage_due + by.rent(accounts.parts_of(own), seconds)
