@@ -50,6 +50,13 @@ ONE_STACK: Final = "tests/flows/one_stack"
 _names = (f"test_{number}" for number in itertools.count(1))
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the figures that tests recorded, as the weights of pages."""
+    reports = [report for report in terminalreporter.getreports("passed") if report.when == "call"]
+    for name, figure in sorted(figures for report in reports for figures in report.user_properties):
+        terminalreporter.write_line(f"{name}: {figure}")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Measure what tests reach where that is asked for, and let the errors that they provoke be plain text."""
     if coverage.IS_ON:

@@ -24,7 +24,8 @@ def site(queues: FakeQueues, keys: Keys, live: Live) -> Iterator[str]:
     del live
     server = Server(("127.0.0.1", 0), QuietHandler)
     url = f"http://127.0.0.1:{server.server_port}"
-    server.set_app(create_app(make_settings(PAY_URL=url), caller=LocalCaller(), queues=queues, find_key=keys.find))
+    settings = make_settings(PAY_URL=url, RATE_LIMIT_PUBLIC_MINUTE="1000", RATE_LIMIT_CLAIM_MINUTE="1000")
+    server.set_app(create_app(settings, caller=LocalCaller(), queues=queues, find_key=keys.find))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield url

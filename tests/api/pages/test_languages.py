@@ -219,7 +219,7 @@ def test_an_address_is_shown_as_it_is_from_left_to_right(client: Client) -> None
     path = f"/pay/{add_invoice(add_merchant(), **OPEN)}"
     text = client.simulate_get(path, query_string="lang=ar").text
 
-    assert re.search(r'<p class="address" dir="ltr"><code id="address"[^>]*><b>0x', text)
+    assert re.search(r'<p class="address" dir="ltr"><span class="away">العنوان</span> <code id="address"><b>0x', text)
     assert f'data-address="{ADDRESS}"' in text
     assert '<p class="amount"><bdi dir="ltr"><span id="amount">125</span> <span id="coin">USDT</span>' in text
 

@@ -70,7 +70,9 @@ def test_each_method_shows_its_present_amount(client: Client) -> None:
     for coin in ("USDT", "USD"):
         base.execute("INSERT INTO rates VALUES (%s, 1, 'test', app_now()) ON CONFLICT DO NOTHING", (coin,))
     text = page(client, status="select")
-    assert re.search(r'data-network="bsc"\s+aria-label="[0-9.]+ USDT on BNB Smart Chain"', text)
+    assert re.search(
+        r'data-network="bsc">.* BNB Smart Chain\s+<span class="muted small" dir="ltr">[0-9.]+ USDT</span>', text
+    )
 
 
 def test_a_transaction_leads_to_the_networks_explorer(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,17 +97,22 @@ def sums(detected: int, confirmed: int = 0) -> dict[str, object]:
 
 
 def stage(client: Client, columns: dict[str, object], *deposits: dict[str, object], lang: str = "en") -> str:
-    """Return the page of an invoice with these deposits; each is of 5 USDC, another coin than asked, by default.
+    """Return the page of an invoice with these deposits."""
+    path = staged(add_merchant(), columns, *deposits)
+    answer = client.simulate_get(path, query_string=f"lang={lang}")
+    assert answer.status_code == 200
+    return answer.text
 
-    They are of the first day; the invoice is open for long.
+
+def staged(merchant_id: uuid.UUID, columns: dict[str, object], *deposits: dict[str, object]) -> str:
+    """Add an invoice with these deposits, and return its page's path.
+
+    A deposit is of 5 USDC, another coin than asked, by default. It is of the first day; the invoice is open for long.
     """
-    merchant_id = add_merchant()
     invoice_id = add_invoice(merchant_id, **OPEN | columns)
     for number, deposit in enumerate(deposits):
         add_deposit(merchant_id, invoice_id, **{"txid": f"0x{invoice_id.hex}", "ordinal": str(number)} | deposit)
-    answer = client.simulate_get(f"/pay/{invoice_id}", query_string=f"lang={lang}")
-    assert answer.status_code == 200
-    return answer.text
+    return f"/pay/{invoice_id}"
 
 
 def words(text: str) -> str:

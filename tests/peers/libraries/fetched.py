@@ -41,6 +41,41 @@ KIT: Final = Bundle(
     member="package/dist/index.production.min.js",
     sha256="cd2eecf006ec6e0c3a0f8e3d7b94da288e19bcee5d2ae9dbc8897435d239a676",
 )
+AXE: Final = Bundle(
+    name="axe",
+    package="axe-core",
+    version="4.14.1",
+    member="package/axe.min.js",
+    sha256="29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c",
+)
+JSQR: Final = Bundle(
+    name="jsqr",
+    package="jsqr",
+    version="1.4.0",
+    member="package/dist/jsQR.js",
+    sha256="bc40c8a15196236b2314db0856f72ca0b49980cd5413b8c852a7349f5fee0859",
+)
+BIP21: Final = Bundle(
+    name="bip21",
+    package="bip21",
+    version="3.0.0",
+    member="package/index.cjs",
+    sha256="7688f83ec11e6274dc5237c8f3fe7e47c064d73e2dfc3dcde713083027f7d57f",
+)
+ETH_URL: Final = Bundle(
+    name="eth-url-parser",
+    package="eth-url-parser",
+    version="1.0.4",
+    member="package/dist/index.js",
+    sha256="e76315e6ecc690785622dabdaa816e78385851c6018de6178d50d1b0865f09a8",
+)
+SOLANA_PAY: Final = Bundle(
+    name="solana-pay",
+    package="@solana/pay",
+    version="1.0.16",
+    member="package/dist/index.cjs",
+    sha256="01c564c8ab5926c8e7da834a96f5db2f72008900c1848b849f87f4690880f212",
+)
 
 
 def fetched(env: Mapping[str, str], cache: Path, bundle: Bundle) -> Path:
