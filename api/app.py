@@ -27,6 +27,7 @@ from api.http.client_ip import client_ip
 from api.http.clock import GatewayClock
 from api.http.dispatch import Resource
 from api.http.middleware import Frame
+from api.http.paths import Paths
 from api.http.slots import Slots
 from api.limits.limits import Limiter, Link, limits_of
 from api.limits.sources import source_of
@@ -86,10 +87,11 @@ def create_app(
         read_usable=read_usable,
     )
     admit_anonymous = _admitting_anonymous(settings, limiter)
-    app = falcon.App(middleware=[Frame(gateway.metrics, admit_anonymous)])
+    paths = Paths(endpoint.path for endpoint in ENDPOINTS)
+    app = falcon.App(middleware=[Frame(gateway.metrics, admit_anonymous, paths)])
     errors.install(app, ErrorPages(settings, static_files(), ENDPOINTS).show)
     _add_routes(app, gateway)
-    app.add_sink(_answering_unknown(admit_anonymous))
+    app.add_sink(_answering_unknown(admit_anonymous, paths))
     return app
 
 
@@ -100,10 +102,10 @@ def _admitting_anonymous(settings: Settings, limiter: Limiter) -> Callable[[Requ
     return admit
 
 
-def _answering_unknown(admit_anonymous: Callable[[Request], None]) -> Callable[..., None]:
+def _answering_unknown(admit_anonymous: Callable[[Request], None], paths: Paths) -> Callable[..., None]:
     def refuse(req: Request, _resp: Response, **_params: str) -> None:
         admit_anonymous(req)
-        raise RequestNotFound
+        raise RequestNotFound(paths.text_for(req.path))
 
     return refuse
 

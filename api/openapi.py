@@ -108,6 +108,10 @@ _HEADERS: Final[Json] = {
         "description": "Present where the answer is a stored one.",
         "schema": {"type": "string", "const": "true"},
     },
+    "X-Unknown-Fields": {
+        "description": "Fields of the request that the endpoint does not know and ignored, at most ten.",
+        "schema": {"type": "string"},
+    },
 }
 
 
@@ -226,6 +230,7 @@ def _success(endpoint: Endpoint, by_type: dict[Any, Json]) -> Json:
     names = ["X-Request-Id", "Cache-Control"]
     names += ["ETag"] if endpoint.cached else []
     names += ["X-Gateway-Time"] if endpoint.cors else []
+    names += ["X-Unknown-Fields"] if endpoint.request is not None else []
     names += ["Idempotent-Replayed"] if endpoint.creates or endpoint.dedupes_signature else []
     content: Json = {}
     if endpoint.result is not None:

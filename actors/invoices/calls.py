@@ -10,6 +10,7 @@ from actors.invoices import orders as invoice_orders
 from actors.queue.call_specs import CREATE_INVOICE, SELECT_METHOD
 from actors.queue.caller import CallInfo, CallReply, call_actor
 from core.addresses.addresses import display
+from core.catalogue import hints
 from core.errors import (
     DomainError,
     GatewayBusy,
@@ -168,13 +169,15 @@ def select_method(info: CallInfo, choice: SelectMethod) -> CallReply:
 def _selected(ctx: Context, terms: Terms, choice: SelectMethod) -> Method:
     """Return the method that a buyer names, if the merchant accepts it."""
     if choice.currency not in ctx.catalogue.assets:
-        raise PayUnknownCurrency
+        raise PayUnknownCurrency(hints.unknown_coin(ctx.catalogue, choice.currency))
     network = choice.network or pricing.only_network(ctx.catalogue, choice.currency)
     if network is None:
         raise PaymentNetworkRequired
     method = (choice.currency, network)
-    if method not in pricing.acceptable_methods(ctx.catalogue, terms, ctx.offered.read()):
-        raise PayMethodNotAccepted
+    acceptable = pricing.acceptable_methods(ctx.catalogue, terms, ctx.offered.read())
+    if method not in acceptable:
+        served = [other for coin, other in acceptable if coin == choice.currency]
+        raise PayMethodNotAccepted(hints.unoffered(ctx.catalogue, choice.currency, network, served))
     return method
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 from actors.context import context
 from actors.queue.call_specs import TRANSFER_TO_PERSONAL
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
+from core.catalogue import hints
 from core.catalogue.catalogue import Catalogue
 from core.errors import PayoutFrozen, TransferBadAmount, TransferUnknownCurrency
 from core.merchants.transfer_schemas import ToPersonal
@@ -58,7 +59,7 @@ def _units(catalogue: Catalogue, body: ToPersonal) -> int:
     """Read the amount in the ledger's units."""
     asset = catalogue.assets.get(body.currency)
     if asset is None:
-        raise TransferUnknownCurrency
+        raise TransferUnknownCurrency(hints.unknown_coin(catalogue, body.currency))
     amount = parse_units(body.amount, digits=asset.precision, error=TransferBadAmount)
     # Two codes of the reference fit; where they do, this one answers.
     if amount == 0:

@@ -10,6 +10,7 @@ from actors.payouts.withdrawing import DESTINATION_ERRORS, METHOD_ERRORS
 from actors.queue.call_specs import SET_AUTO_WITHDRAW
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.addresses.addresses import display
+from core.catalogue import hints
 from core.catalogue.catalogue import Pair
 from core.errors import AutowithdrawBadAddress, AutowithdrawBadThreshold, AutowithdrawUnknownCurrency
 from core.payouts.withdrawal_schemas import SetAutoWithdraw
@@ -27,7 +28,7 @@ def set_auto_withdraw(info: CallInfo, wanted: SetAutoWithdraw) -> CallReply:
     ctx, merchant_id, among = context(), info.merchant(), None
     with recorded(info) as record:
         if wanted.currency is not None and wanted.currency not in ctx.catalogue.assets:
-            raise AutowithdrawUnknownCurrency
+            raise AutowithdrawUnknownCurrency(hints.unknown_coin(ctx.catalogue, wanted.currency))
         is_changed = False
         if wanted.is_change:
             is_changed = _change(ctx, merchant_id, wanted, principal=info.principal())

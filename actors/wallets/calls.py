@@ -8,6 +8,7 @@ from actors.context import Context, context
 from actors.queue.broker import ring
 from actors.queue.call_specs import BLOCK_WALLET, CREATE_WALLET
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
+from core.catalogue import hints
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
 from core.errors import (
@@ -57,13 +58,15 @@ def create_wallet(info: CallInfo, body: CreateWallet) -> CallReply:
 def _method(ctx: Context, terms: Terms, body: CreateWallet) -> Method:
     """Return the coin and network that a request names, if deposits there are watched and accepted now."""
     if body.currency not in ctx.catalogue.assets:
-        raise WalletUnknownCurrency
+        raise WalletUnknownCurrency(hints.unknown_coin(ctx.catalogue, body.currency))
     network = body.network or pricing.only_network(ctx.catalogue, body.currency)
     if network is None:
         raise WalletNoNetwork
     method = (body.currency, network)
-    if method not in pricing.acceptable_methods(ctx.catalogue, terms, ctx.offered.read()):
-        raise WalletUnsupportedNetwork
+    acceptable = pricing.acceptable_methods(ctx.catalogue, terms, ctx.offered.read())
+    if method not in acceptable:
+        served = [other for coin, other in acceptable if coin == body.currency]
+        raise WalletUnsupportedNetwork(hints.unoffered(ctx.catalogue, body.currency, network, served))
     return method
 
 

@@ -25,6 +25,9 @@ from models.merchants.rows import ApiKeyRow, KeyKind
 # After a key is revoked or its allowlist changes, the old state may be used for at most this long.
 KEY_CACHE_S: Final = 1.0
 KEY_CACHE_SIZE: Final = 10_000
+_MISMATCH: Final = (
+    "The signature does not match the timestamp, method, path and body that arrived, or was made with another secret."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,7 @@ class Authenticator:
         if late is not None:
             raise late
         if not verify_request(key.secret, timestamp or "", method, target, body, signature=signature):
-            raise MerchantBadSignature
+            raise MerchantBadSignature(_MISMATCH)
         # Only a caller that proves the key learns of its allowlist.
         if key.networks and not allowlist.admits(key.networks, client_ip(env, self._trusted_proxies)):
             raise AuthIpNotAllowed

@@ -76,10 +76,22 @@ def read_json(body: bytes) -> dict[str, Any]:
     try:
         value = _DECODER.decode(body.decode("utf-8"))
     except ValueError as error:
-        raise RequestBadJson from error
+        raise RequestBadJson(_fault(body, error)) from error
     if not isinstance(value, dict):
-        raise RequestBadJson
+        raise RequestBadJson("The body is JSON, but no object: it must begin with {.")
     return value
+
+
+def _fault(body: bytes, error: ValueError) -> str | None:
+    """Return the sentence that says where a body stops being JSON; None for a fault without a place."""
+    match error:
+        case _ if not body:
+            return "The body is empty; it must be a JSON object, {} for one without fields."
+        case json.JSONDecodeError():
+            return f"The body is not JSON from byte {len(error.doc[: error.pos].encode('utf-8', 'surrogatepass'))} on."
+        case UnicodeDecodeError():
+            return f"The body is not UTF-8 at byte {error.start}."
+    return None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

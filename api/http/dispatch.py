@@ -23,6 +23,7 @@ from core.errors import (
     AuthBadTimestamp,
     AuthBadToken,
     AuthIpNotAllowed,
+    DomainError,
     IdempotencyBadKey,
     IdempotencyUnavailable,
     MerchantBadSignature,
@@ -30,7 +31,7 @@ from core.errors import (
     MerchantWrongKeyKind,
     PayNotFound,
 )
-from core.http.requests import read_request
+from core.http.requests import meant_fields, read_request, unknown_fields
 from core.ids import uuid7
 from models.db.base import StoreUnavailableError
 
@@ -43,7 +44,7 @@ SIGNATURE_KEY: Final = "\n"
 # Any origin, but never with credentials: a public answer is public to a browser too.
 CORS: Final = (
     ("Access-Control-Allow-Origin", "*"),
-    ("Access-Control-Expose-Headers", "ETag, Retry-After, X-Gateway-Time, X-Request-Id"),
+    ("Access-Control-Expose-Headers", "ETag, Retry-After, X-Gateway-Time, X-Request-Id, X-Unknown-Fields"),
 )
 PREFLIGHT: Final = (
     ("Access-Control-Allow-Headers", "Content-Type, If-None-Match, X-Request-Id"),
@@ -97,7 +98,13 @@ class Operation:
             if endpoint.is_payment_page:
                 self._gateway.limiter.note_unknown(self._source(req))
             raise
+        except DomainError as error:
+            self._name_meant(req, error)
+            raise
         finally:
+            # A misspelled field is otherwise found by its missing effect.
+            if unknown := getattr(req.context, "unknown_fields", ()):
+                resp.set_header("X-Unknown-Fields", ", ".join(unknown))
             if endpoint.cors:
                 self._gateway.clock.stamp(resp)
         if endpoint.status != HTTP_OK:
@@ -133,7 +140,9 @@ class Operation:
             slots.enter_context(self._gateway.large.taken(principal.merchant_id))
         request = None
         if endpoint.request is not None:
-            request = read_request(endpoint.request, read_json(body), own_hosts=self._gateway.own_hosts)
+            fields = read_json(body)
+            req.context.unknown_fields = unknown_fields(endpoint.request, fields)
+            request = read_request(endpoint.request, fields, own_hosts=self._gateway.own_hosts)
         call = Call(
             request_id=req.context.request_id,
             principal=principal,
@@ -142,6 +151,14 @@ class Operation:
             source=functools.partial(client_ip, req.env, settings.trusted_proxies),
         )
         return call, body
+
+    def _name_meant(self, req: Request, error: DomainError) -> None:
+        """Add to a refusal the fields that its caller seems to have misspelled, which may be its cause."""
+        unknown, schema = getattr(req.context, "unknown_fields", ()), self._endpoint.request
+        if schema is None or error.retryable:
+            return
+        if meant := meant_fields(schema, unknown):
+            error.message = error.message.removesuffix(".") + "." + meant
 
     def _source(self, req: Request) -> Source:
         return source_of(client_ip(req.env, self._gateway.settings.trusted_proxies))

@@ -11,6 +11,7 @@ import structlog
 from falcon import Request, Response
 
 from api.health.metrics import Metrics
+from api.http.paths import Paths
 from core.errors import RequestMethodNotAllowed, RequestNotFound
 from core.ids import is_uuid, uuid7
 from core.logs.log import bind_request
@@ -55,8 +56,9 @@ def _begin(req: Request, resp: Response) -> None:
 class Frame:
     """The steps before and after every endpoint."""
 
-    def __init__(self, metrics: Metrics, admit_anonymous: Callable[[Request], None]) -> None:
+    def __init__(self, metrics: Metrics, admit_anonymous: Callable[[Request], None], paths: Paths) -> None:
         self._metrics = metrics
+        self._paths = paths
         self._admit_anonymous = admit_anonymous
 
     def process_request(self, req: Request, resp: Response) -> None:
@@ -65,7 +67,7 @@ class Frame:
         req.context.target = raw_target(req.env)
         if not is_canonical(req.context.target):
             self._admit_anonymous(req)
-            raise RequestNotFound
+            raise RequestNotFound(self._paths.text_for(req.context.target))
 
     def process_resource(self, req: Request, resp: Response, resource: Any, _params: dict[str, Any]) -> None:
         """Refuse a method that a resource does not have, and count requests that no endpoint counts."""
@@ -74,7 +76,7 @@ class Frame:
             self._admit_anonymous(req)
         if not is_taken:
             resp.set_header("Allow", resource.allow)
-            raise RequestMethodNotAllowed
+            raise RequestMethodNotAllowed(f"The endpoint takes {resource.allow}, not {req.method}.")
 
     def process_response(self, req: Request, resp: Response, _resource: object, _req_succeeded: bool) -> None:  # noqa: FBT001
         """Count and log the answer, and return the thread's connection to PostgreSQL to the pool."""

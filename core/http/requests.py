@@ -4,9 +4,10 @@ The same types validate requests, travel to the actors and form the OpenAPI docu
 Read by api (bodies) and actors (messages). Source: API reference, "Endpoints".
 """
 
+import difflib
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, NoReturn, TypeVar
 
@@ -19,6 +20,11 @@ from core.http.egress import EgressRefused, check_public_url, with_ascii_host
 # The place of a type in the OpenAPI document.
 SCHEMA_REFERENCE: Final = "#/components/schemas/{name}"
 
+# Unknown fields are named up to this number, in this form; a known one is meant from this likeness on.
+UNKNOWN_SHOWN_MAX: Final = 10
+NEAR: Final = 0.75
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
 PAGE_DEFAULT: Final = 50
 PAGE_MAX: Final = 200
 
@@ -29,8 +35,9 @@ _HOST: Final = r"(?:\[[0-9A-Fa-f:.]+\]|[^\s\x00-\x20\x7f/?#\\@:\[\]]+)(?::[0-9]{
 _UNSEEN: Final = r"\x00-\x20\x7f-\xa0\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
 _EMAIL_ATOM: Final = rf"[^\s{_UNSEEN}@<>\"(),:;\\\[\].]+(?:\.[^\s{_UNSEEN}@<>\"(),:;\\\[\].]+)*"
 
-# An empty optional text counts as absent, so every pattern of one lets it pass.
-Text = Annotated[str, Meta(pattern=r"^[^\x00]*$")]
+# An empty optional text counts as absent, so every pattern of one lets it pass. The form completes "must …" for a
+# caller whose value does not match; patterns do not help him.
+Text = Annotated[str, Meta(pattern=r"^[^\x00]*$", extra={"form": "have no NUL character"})]
 WebUrl = Annotated[
     str,
     Meta(
@@ -38,6 +45,7 @@ WebUrl = Annotated[
         pattern=rf"^(?:https?://{_HOST}(?:[/?#][^\s\x00-\x20\x7f\\]*)?)?{_END}",
         description="An absolute URL, http or https, at most 2048 characters.",
         examples=["https://shop.example/orders/1042"],
+        extra={"form": "be an absolute http or https URL, such as https://shop.example/orders/1042"},
     ),
 ]
 # With `=?` a header may begin a word that its readers decode, into other addresses.
@@ -47,6 +55,7 @@ Email = Annotated[
         max_length=254,
         pattern=rf"^(?!.*=\?)(?:{_EMAIL_ATOM}@{_EMAIL_ATOM})?{_END}",
         examples=["buyer@mail.example"],
+        extra={"form": "be one e-mail address, such as buyer@mail.example"},
     ),
 ]
 OrderId = Annotated[
@@ -57,6 +66,7 @@ OrderId = Annotated[
         description="Your own reference, at most 255 characters. A repeat with the reference of an existing"
         " object returns that object.",
         examples=["order-1042"],
+        extra={"form": "begin neither with payoutlink:, refund: nor autowithdraw:, and have no NUL character"},
     ),
 ]
 UuidText = Annotated[
@@ -64,6 +74,7 @@ UuidText = Annotated[
     Meta(
         pattern=rf"^(?:[0-9A-Fa-f]{{8}}(?:-[0-9A-Fa-f]{{4}}){{3}}-[0-9A-Fa-f]{{12}})?{_END}",
         examples=["0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"],
+        extra={"form": "be a UUID with its four hyphens, such as 0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"},
     ),
 ]
 Amount = Annotated[
@@ -73,10 +84,12 @@ Amount = Annotated[
         pattern=rf"^[0-9]{{1,30}}(?:\.[0-9]{{1,18}})?{_END}",
         description="A decimal string, with no more fractional digits than the currency has.",
         examples=["125.50"],
+        extra={"form": "be a decimal string without a sign, with a point and no other separator, such as 125.50"},
     ),
 ]
-Code = Annotated[str, Meta(max_length=32, pattern=rf"^[!-~]+{_END}", examples=["USDT"])]
-CodeOrEmpty = Annotated[str, Meta(max_length=32, pattern=rf"^[!-~]*{_END}")]
+_CODE_FORM: Final = {"form": "be a code without blanks, such as USDT or ethereum"}
+Code = Annotated[str, Meta(max_length=32, pattern=rf"^[!-~]+{_END}", examples=["USDT"], extra=_CODE_FORM)]
+CodeOrEmpty = Annotated[str, Meta(max_length=32, pattern=rf"^[!-~]*{_END}", extra=_CODE_FORM)]
 
 Moment = Annotated[
     str,
@@ -203,6 +216,18 @@ def read_request(schema: type[R], fields: Mapping[str, Any], *, own_hosts: froze
     return request
 
 
+def unknown_fields(schema: type[Request], fields: Mapping[str, Any]) -> list[str]:
+    """Return the first fields of a body that its endpoint does not know, of those whose names a header can carry."""
+    known = schema.__struct_fields__
+    return [name for name in fields if name not in known and _NAME.fullmatch(name)][:UNKNOWN_SHOWN_MAX]
+
+
+def meant_fields(schema: type[Request], unknown: Iterable[str]) -> str:
+    """Return a sentence for each unknown field that resembles a known one; '' if none does."""
+    near = ((name, difflib.get_close_matches(name, schema.__struct_fields__, n=1, cutoff=NEAR)) for name in unknown)
+    return "".join(f" There is no field {name}; did you mean {known[0]}?" for name, known in near if known)
+
+
 def _refuse(schema: type[Request], given: Mapping[str, Any], error: Exception) -> NoReturn:
     """Raise the error of the field that msgspec refused: its message names the field, but a release may change that."""
     for field in msgspec.structs.fields(schema):
@@ -215,21 +240,44 @@ def _refuse(schema: type[Request], given: Mapping[str, Any], error: Exception) -
         try:
             msgspec.convert(given[field.name], field.type)
         except _NOT_CONVERTED as fault:
-            raise _refusal(schema, field.name, _reason(str(fault))) from fault
+            raise _refusal(schema, field.name, _reason(str(fault), inspect.type_info(field.type))) from fault
     raise AssertionError("msgspec refused a field") from error
 
 
-def _reason(fault: str) -> str:
-    """Return msgspec's message for an answer, without patterns, which do not help a caller, and without sent values.
+def _reason(fault: str, kind: inspect.Type) -> str:
+    """Return msgspec's message for an answer, with the form in place of a pattern, and without sent values.
 
-    The field's description in the OpenAPI document shows patterns and values. Kinds have JSON's names, not Python's.
+    Kinds have JSON's names, not Python's.
     """
     if "matching regex" in fault:
-        return "does not have the form that it must have"
+        return f"must {_form(kind)}"
     if fault.startswith("Invalid enum value"):
-        return "is none of the values that it may have"
+        return f"must be one of {', '.join(_choices(kind))}"
     reason = _KINDS.sub(lambda match: " or ".join(_JSON_NAMES.get(kind, kind) for kind in match[1].split(" | ")), fault)
     return reason[:1].lower() + reason[1:]
+
+
+def _form(kind: inspect.Type) -> str:
+    """Return the form of a text with a pattern; that of a list's item is in the API reference alone."""
+    forms = (each.extra["form"] for each in _kinds(kind) if isinstance(each, inspect.Metadata) and each.extra)
+    return str(next(forms, "have items of the form that the API reference gives"))
+
+
+def _choices(kind: inspect.Type) -> list[str]:
+    """Return the values that an enumerated text may have; the empty one counts as absent."""
+    literals = (kind.values for kind in _kinds(kind) if isinstance(kind, inspect.LiteralType))
+    return [str(value) for values in literals for value in values if value != ""]
+
+
+def _kinds(kind: inspect.Type) -> Iterator[inspect.Type]:
+    """Yield a type and those that it is made of."""
+    yield kind
+    match kind:
+        case inspect.UnionType(types=kinds):
+            for each in kinds:
+                yield from _kinds(each)
+        case inspect.Metadata(type=inner):
+            yield from _kinds(inner)
 
 
 def _refusal(schema: type[Request], name: str, why: str) -> errors.DomainError:
@@ -241,13 +289,7 @@ def _refusal_type(schema: type[Request], name: str) -> type[errors.DomainError]:
 
 
 def _is_text(kind: inspect.Type) -> bool:
-    match kind:
-        case inspect.UnionType(types=kinds):
-            return any(map(_is_text, kinds))
-        case inspect.Metadata(type=inner):
-            return _is_text(inner)
-        case _:
-            return isinstance(kind, inspect.StrType | inspect.LiteralType)
+    return any(isinstance(each, inspect.StrType | inspect.LiteralType) for each in _kinds(kind))
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from core import errors
+from core.catalogue import hints
 from core.catalogue.catalogue import Catalogue
 from core.merchants.terms_schemas import (
     ACCURACY_MAX_PERCENT,
@@ -47,7 +48,7 @@ def _method(catalogue: Catalogue, name: MethodName) -> Method:
 def named_methods(catalogue: Catalogue, *, currency: str | None, network: str | None) -> frozenset[Method]:
     """Return the methods of a coin, of a network or of both, or raise the payment.* error of what is unknown."""
     if currency is not None and currency not in catalogue.assets:
-        raise errors.PaymentUnknownCurrency
+        raise errors.PaymentUnknownCurrency(hints.unknown_coin(catalogue, currency))
     named = frozenset(
         method for method in catalogue.pairs if currency in {None, method[0]} and network in {None, method[1]}
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core import errors
+from core.catalogue import hints
 from core.catalogue.catalogue import Catalogue
 from core.money import parse_units, rescale
 from core.payment_links.schemas import AmountMode, CreatePaymentLink, read_amount
@@ -35,7 +36,7 @@ class Bounds:
 def read_bounds(catalogue: Catalogue, body: CreatePaymentLink) -> Bounds:
     """Return what a new link asks. Raises paylink.unknown_currency, .bad_amount, .bad_min, .bad_max, .bad_range."""
     if not catalogue.is_pricing_currency(body.currency):
-        raise errors.PaylinkUnknownCurrency
+        raise errors.PaylinkUnknownCurrency(hints.unknown_currency(catalogue, body.currency))
 
     def positive(text: str | None, error: type[errors.DomainError], name: str) -> int | None:
         return None if text is None else _positive(catalogue, body.currency, text, error=error, name=name)

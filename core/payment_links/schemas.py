@@ -36,10 +36,12 @@ _AMOUNTS: Final = ("amount_fixed", "amount_min", "amount_max")
 
 def read_amount(value: object, *, error: type[errors.DomainError], name: str = "amount") -> str:
     """Return a value that has an amount's form, or raise `error`. Its size is judged with its currency."""
+    if value is None:
+        raise error(f"{name} is missing.")
     try:
         return msgspec.convert(value, Amount)
     except (msgspec.ValidationError, UnicodeEncodeError) as fault:
-        raise error(f"{name} must be a decimal string.") from fault
+        raise error(f"{name} must be a decimal string, such as 125.50.") from fault
 
 
 def _amount(description: str) -> Meta:

@@ -63,6 +63,7 @@ DestinationText = Annotated[
     str,
     Meta(
         pattern=r"^[^\x00]*$",
+        extra={"form": "have no NUL character"},
         extra_json_schema={"minLength": 1, "maxLength": ADDRESS_CHARS_MAX},
         description="The recipient's address. If it mixes upper and lower case, its EIP-55 checksum must be right.",
         examples=[_ADDRESS],

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final
 
 from core import errors
+from core.catalogue import hints
 from core.catalogue.catalogue import Catalogue, Pair
 from core.money import PPM, mul_div_down, mul_div_up, quote_step, round_up
 
@@ -98,7 +99,7 @@ def choose_method(
     available: the networks that this gateway serves. Raises the payment.* error of the mode table.
     """
     if not catalogue.is_pricing_currency(currency):
-        raise errors.PaymentUnknownCurrency
+        raise errors.PaymentUnknownCurrency(hints.unknown_currency(catalogue, currency))
     if to_currency is None:
         if network is None:
             return None
@@ -106,13 +107,13 @@ def choose_method(
             raise errors.PaymentToCurrencyRequired
         to_currency = currency
     elif to_currency not in catalogue.assets:
-        raise errors.PaymentUnknownToCurrency
+        raise errors.PaymentUnknownToCurrency(hints.unknown_coin(catalogue, to_currency, name="to_currency"))
     if network is None:
         network = only_network(catalogue, to_currency)
         if network is None:
-            raise errors.PaymentNetworkRequired
+            raise errors.PaymentNetworkRequired(hints.network_needed(catalogue, to_currency, available))
     if catalogue.pair(to_currency, network) is None or network not in available:
-        raise errors.PaymentUnsupportedNetwork
+        raise errors.PaymentUnsupportedNetwork(hints.unoffered(catalogue, to_currency, network, available))
     return to_currency, network
 
 

@@ -39,12 +39,23 @@ def check_timestamp(timestamp: str | None, *, now: int) -> int:
 
     Raises AuthBadTimestamp when it is absent or not a number, MerchantBadSignature when it is outside the window.
     """
-    if timestamp is None or _TIMESTAMP.fullmatch(timestamp) is None:
-        raise AuthBadTimestamp
+    if timestamp is None:
+        raise AuthBadTimestamp("X-Timestamp is missing.")
+    if _TIMESTAMP.fullmatch(timestamp) is None:
+        raise AuthBadTimestamp("X-Timestamp must be whole Unix seconds, in digits alone.")
     seconds = int(timestamp)
     if abs(now - seconds) > WINDOW_S:
-        raise MerchantBadSignature
+        raise MerchantBadSignature(_lateness(seconds, now))
     return seconds
+
+
+def _lateness(seconds: int, now: int) -> str:
+    """Return the sentence that says by how much a timestamp misses the window, or in which unit it must be."""
+    if abs(now - seconds // 1000) <= WINDOW_S:
+        return "X-Timestamp is in milliseconds; it must be in seconds."
+    late_s = now - seconds
+    side = "behind" if late_s > 0 else "ahead of"
+    return f"X-Timestamp is {abs(late_s)} s {side} the gateway's clock; {WINDOW_S} s are allowed."
 
 
 def sign_webhook(secret: str, timestamp: int, body: bytes) -> str:

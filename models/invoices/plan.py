@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
+from core.catalogue import hints
 from core.catalogue.catalogue import Catalogue, Network
 from core.errors import PaymentBadAccuracy, PaymentBadAmount, PaymentUnsupportedNetwork
 from core.ids import uuid7
@@ -65,7 +66,8 @@ def plan_invoice(
     if method is None:
         pricing.require_acceptable(methods)
     elif method not in methods:
-        raise PaymentUnsupportedNetwork
+        served = [network for coin, network in methods if coin == method[0]]
+        raise PaymentUnsupportedNetwork(hints.unoffered(catalogue, *method, served))
     price = _price(catalogue, body)
     invoice = _agnostic(body, merchant_id, price, terms, link_id)
     lifetime_s = clamp_lifetime(body.lifetime)

@@ -11,6 +11,7 @@ from typing import Final, NoReturn, Protocol
 from uuid import UUID
 
 from core.addresses import addresses
+from core.catalogue import hints
 from core.catalogue.catalogue import Catalogue, Pair
 from core.catalogue.families import traits_of
 from core.errors import (
@@ -96,15 +97,13 @@ def choose_pair(
     carry the coin, or has no providers here.
     """
     if currency not in catalogue.assets:
-        raise errors.unknown_currency
+        raise errors.unknown_currency(hints.unknown_coin(catalogue, currency))
     network = network or only_network(catalogue, currency)
     if network is None:
-        raise errors.network(f"{currency} has several networks: network is needed.")
+        raise errors.network(hints.network_needed(catalogue, currency, available))
     pair = catalogue.pair(currency, network)
-    if pair is None:
-        raise errors.network
-    if network not in available:
-        raise errors.network(f"{currency} on {network} is not served at the moment.")
+    if pair is None or network not in available:
+        raise errors.network(hints.unoffered(catalogue, currency, network, available))
     return pair
 
 
