@@ -172,10 +172,11 @@ class MempoolReader(Reader, Protocol):
 class DepartureReader(Reader, Protocol):
     """Reads transactions that left our addresses without a row. Every family's reader is one."""
 
-    def departure(self, txid: str, block: Block) -> Departure | None:
+    def departure(self, txid: str, block: Block, *, sender: str = "") -> Departure | None:
         """Return a transaction in a block that spent from our addresses; None if nothing proves who signed it.
 
         The reader checks that the bytes hash to the id and, if they name a sender, that they carry his signature.
+        sender: our address that signed it, where several may sign: its loss counts. '' if unknown.
         Raises ProviderError if no node has it in this block, and DisownedError if the node that reported it may have
         invented it.
         """

@@ -78,12 +78,17 @@ def movements(fate: Fate, intent: Intent, network: Network) -> tuple[Movement, .
 def departed(answers: Sequence[Departure | ProviderError | None]) -> Departure | None:
     """Return the departure that any node proves, whatever the others say; None if nodes show it without proof.
 
-    Raises DisownedError if no node proves it and at least two, and more than show it, lack it: it was never there.
+    Raises DisownedError if its bytes name other signers, or if no node proves it and at least two, and more than show
+    it, lack it: it was never there.
     Raises ProviderError if no node shows it.
     """
     for each in answers:
         if isinstance(each, Departure):
             return each
+    for each in answers:
+        if isinstance(each, DisownedError):
+            # Its bytes prove that, on one node's word.
+            raise each
     lacking = sum(isinstance(each, AbsentError) for each in answers)
     if lacking >= WITNESSES_MIN and lacking > answers.count(None):
         raise DisownedError("most providers have no such transaction in its block")

@@ -241,6 +241,8 @@ class Case:
     # Where the claim is a window: the one of each attempt, in the order of `txids`, without its reference. It is over
     # for good only when the last one is.
     windows: tuple[Window, ...] = ()
+    # The signed bytes of each attempt, in the same order.
+    raws: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,7 +52,9 @@ def _read_one(ctx: Context, network: Network, chain: DepartureReader, claimed: U
         if not isinstance(block, Block) or block.hash != claimed.block_hash:
             # The block was replaced, which the scan will notice.
             return False
-        departure = chain.departure(claimed.txid, block)
+        departure = chain.departure(claimed.txid, block, sender=claimed.sender)
+        if departure is not None and departure.sender != claimed.sender:
+            raise DisownedError("another key signed the transaction")
     except DisownedError as error:
         log.warning("departure.disowned", network=network.code, txid=claimed.txid, problem=str(error))
         with transaction():
@@ -60,7 +62,7 @@ def _read_one(ctx: Context, network: Network, chain: DepartureReader, claimed: U
     except ProviderError as error:
         log.warning("departure.not_read", network=network.code, txid=claimed.txid, problem=str(error))
         return False
-    if departure is None or (departure.sender, departure.block_hash) != (claimed.sender, block.hash):
+    if departure is None or departure.block_hash != block.hash:
         log.error("departure.contradicted", network=network.code, txid=claimed.txid)
         return False
     ours = unexplained.own(network.code, network.family, {departure.sender} - {""})

@@ -110,6 +110,7 @@ def case_of(network: Network, spend: SpendRow, attempts: Sequence[AttemptRow]) -
             if coin.spent_by_txid is not None and coin.held_number == 0
         },
         windows=tuple(map(_window_of, attempts)) if traits_of(network).has_windows else (),
+        raws=tuple(attempt.raw for attempt in attempts),
     )
 
 

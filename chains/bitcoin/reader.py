@@ -110,11 +110,12 @@ class BitcoinReader(NodesReader[JsonRpc]):
         """Return the present cost of a payout, and of one more coin in it."""
         return dict.fromkeys(self._offered, fees.costs(self._providers, self._network, cap_units=cap_units))
 
-    def departure(self, txid: str, block: Block) -> Departure | None:
+    def departure(self, txid: str, block: Block, *, sender: str = "") -> Departure | None:
         """Return a transaction of a block that spent our coins; the signer of it had our keys.
 
         Its fee is the one that most providers report. Raises DisagreementError without a majority.
         """
+        del sender  # Its bytes name one.
         departures = self._providers.answers(
             lambda node: read_departure(node, self._blocks.proved(node, block.height), txid, block, self._chain)
         )

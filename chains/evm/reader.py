@@ -145,8 +145,9 @@ class EvmReader(NodesReader[JsonRpc]):
 
         return max((answer for answer in self._providers.everyone(height) if isinstance(answer, int)), default=None)
 
-    def departure(self, txid: str, block: Block) -> Departure | None:
+    def departure(self, txid: str, block: Block, *, sender: str = "") -> Departure | None:
         """Return a transaction that one of our keys signed; see chains.family."""
+        del sender  # Its bytes name one.
         answers = self._providers.everyone(
             lambda node: departures.read(node, txid, block, self._tokens, chain_id=self._chain_id)
         )

@@ -33,6 +33,8 @@ BLANKS_FREE: Final = 64 * 1024
 BLANKS_SHARE_MAX: Final = 0.75
 # Objects and lists of one answer: empty ones cost a hundred times more memory than bytes.
 VALUES_MAX: Final = 1_000_000
+# Parts of all of them: short numbers cost ten times more memory than bytes.
+PARTS_MAX: Final = 4_000_000
 BLANKS: Final = b" \t\r\n"
 READ_BYTES: Final = 256 * 1024
 # The pause for a node that asks for patience without a time, and the longest pause for any node.
@@ -207,7 +209,7 @@ def _read(what: str, response: urllib3.BaseHTTPResponse) -> bytes:
     body = bytes(parts)
     if len(body) > BLANKS_FREE and len(body.translate(None, BLANKS)) < (1 - BLANKS_SHARE_MAX) * len(body):
         raise ProviderError(f"{what}: the answer is padded with blanks")
-    if body.count(b"{") + body.count(b"[") > VALUES_MAX:
+    if body.count(b"{") + body.count(b"[") > VALUES_MAX or body.count(b",") > PARTS_MAX:
         raise TooMuchError(f"{what}: the answer holds too many values")
     return body
 

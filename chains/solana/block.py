@@ -64,6 +64,8 @@ def read(node: JsonRpc, slot: int, assets: Assets) -> Read:
     """Return the block of a slot. Raises LackedError, and ContradictionError if its parts do not fit each other."""
     full = nodes.whole(node, slot, wire.FullBlock, details="accounts")
     block = wire.block(full, slot)
+    wire.check_names([key.pubkey for entry in full.transactions for key in entry.transaction.account_keys], "a key")
+    wire.check_names([name for entry in full.transactions for name in entry.transaction.signatures], "a signature")
     sent = [(signer, _txid(entry)) for entry in full.transactions for signer in _signers(entry)]
     if len({_txid(entry) for entry in full.transactions}) != len(full.transactions):
         raise ContradictionError(f"block {slot} has a transaction twice")
@@ -87,7 +89,7 @@ def transfers_to(mine: Collection[str], credited: Iterable[Credit]) -> tuple[Tra
 def credits_of(entry: wire.Entry, assets: Assets) -> Iterator[Credit]:
     """Yield the balances that a transaction raised, to any recipient; none if it failed."""
     meta, keys = entry.meta, entry.transaction.account_keys
-    if not len(keys) == len(meta.pre_balances) == len(meta.post_balances):
+    if not keys or not len(keys) == len(meta.pre_balances) == len(meta.post_balances):
         raise ContradictionError("a transaction has more or fewer balances than keys")
     if meta.err is not None:
         return
@@ -132,6 +134,7 @@ def _holdings(listed: Sequence[wire.Holding], mint: str, keys: int) -> dict[int,
     holdings = {place: each for place, each in places.items() if each.mint == mint}
     if not all(each.owner and each.program_id for each in holdings.values()):
         raise ContradictionError("a node names neither owner nor program of a token account")
+    wire.check_names([each.owner for each in holdings.values()], "an owner")
     return holdings
 
 

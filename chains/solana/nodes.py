@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from chains.base import SKIPPED, Block, ContradictionError, NotYetError, Skipped
 from chains.net.http import RefusedError
-from chains.net.json_rpc import JsonRpc, NoResultError, RpcError
+from chains.net.json_rpc import JsonRpc, NoResultError, Rpc, RpcError
 from chains.net.node import Dialect
 from chains.net.providers import RpcProviders
 from chains.solana import wire
@@ -24,6 +24,9 @@ FINAL: Final = {"commitment": "finalized"}
 VERSION_MAX: Final = 255
 # The form of blocks and transactions.
 FORM: Final = {**FINAL, "encoding": "json", "maxSupportedTransactionVersion": VERSION_MAX, "rewards": False}
+# The details of a block: with the ids of its transactions, or without transactions.
+SIGNATURES: Final = "signatures"
+NO_TRANSACTIONS: Final = "none"
 # The codes of a node without a slot's block: pruned, not available, skipped or lost, the same in the long-term store,
 # and of unknown status.
 LACKED: Final = frozenset({-32001, -32004, -32007, -32009, -32014})
@@ -48,17 +51,17 @@ def lacked(slot: int) -> LackedError:
     return LackedError(f"a node lacks block {slot}, or the chain skipped it: no later block shows which")
 
 
-def head(node: JsonRpc) -> int:
+def head(node: Rpc) -> int:
     """Return a node's newest final slot."""
     return node.call("getSlot", [FINAL], wire.Slot)
 
 
-def header(node: JsonRpc, slot: int) -> Block:
+def header(node: Rpc, slot: int) -> Block:
     """Return the header of a slot's block. Raises LackedError."""
-    return wire.block(whole(node, slot, wire.Header, details="none"), slot)
+    return wire.block(whole(node, slot, wire.Header, details=NO_TRANSACTIONS), slot)
 
 
-def whole(node: JsonRpc, slot: int, kind: type[H], *, details: str) -> H:
+def whole(node: Rpc, slot: int, kind: type[H], *, details: str) -> H:
     """Return the block of a slot with some of its details. Raises LackedError."""
     try:
         return node.call("getBlock", [slot, {**FORM, "transactionDetails": details}], kind)
@@ -70,7 +73,7 @@ def whole(node: JsonRpc, slot: int, kind: type[H], *, details: str) -> H:
         raise
 
 
-def block_at(node: JsonRpc, slot: int) -> Block | Skipped:
+def block_at(node: Rpc, slot: int) -> Block | Skipped:
     """Return the header at a slot, or SKIPPED. Raises NotYetError, and LackedError if the chain has a block there."""
     try:
         return header(node, slot)
@@ -78,7 +81,7 @@ def block_at(node: JsonRpc, slot: int) -> Block | Skipped:
         return hole(node, slot)
 
 
-def hole(node: JsonRpc, slot: int) -> Skipped:
+def hole(node: Rpc, slot: int) -> Skipped:
     """Return SKIPPED if a later block's parent is below a slot.
 
     Raises NotYetError if the node has no later block, and LackedError if the chain has a block there.
@@ -95,12 +98,12 @@ def hole(node: JsonRpc, slot: int) -> Skipped:
     return SKIPPED
 
 
-def is_first(node: JsonRpc, slot: int) -> bool:
+def is_first(node: Rpc, slot: int) -> bool:
     """Return True if a slot's block is the first of its chain, upon nothing but the hash that names the chain."""
-    return whole(node, slot, wire.Header, details="none").previous_blockhash == _identity(node)
+    return whole(node, slot, wire.Header, details=NO_TRANSACTIONS).previous_blockhash == _identity(node)
 
 
-def slots_above(node: JsonRpc, slot: int, last: int) -> Sequence[int]:
+def slots_above(node: Rpc, slot: int, last: int) -> Sequence[int]:
     """Return the slots of the next blocks above a slot, up to the last; empty without any.
 
     Raises LackedError if the node lists none for far too long.
@@ -118,7 +121,7 @@ def slots_above(node: JsonRpc, slot: int, last: int) -> Sequence[int]:
     raise LackedError(f"a node lists no block in the {first - slot - 1} slots above {slot}")
 
 
-def _listed(node: JsonRpc, first: int, last: int) -> list[int]:
+def _listed(node: Rpc, first: int, last: int) -> list[int]:
     slots = node.call("getBlocks", [first, last, FINAL], list[wire.Slot])
     bounds = [first - 1, *slots, last + 1]
     if any(one >= other for one, other in pairwise(bounds)):
@@ -126,10 +129,10 @@ def _listed(node: JsonRpc, first: int, last: int) -> list[int]:
     return slots
 
 
-def txids(node: JsonRpc, block: Block) -> frozenset[str]:
+def txids(node: Rpc, block: Block) -> frozenset[str]:
     """Return the transactions of a block on one node. Raises NotYetError if it has another block, or none."""
     try:
-        there = whole(node, block.height, wire.SignedBlock, details="signatures")
+        there = whole(node, block.height, wire.SignedBlock, details=SIGNATURES)
     except LackedError:
         raise NotYetError(f"no block {block.height}") from None
     if there.blockhash != block.hash:
@@ -141,7 +144,7 @@ def _open(url: str, timeout_s: float) -> JsonRpc:
     return JsonRpc(url, timeout_s=timeout_s)
 
 
-def _identity(node: JsonRpc) -> str:
+def _identity(node: Rpc) -> str:
     return node.call("getGenesisHash", [], str)
 
 

@@ -106,9 +106,9 @@ class SolanaReader(NodesReader[JsonRpc]):
         heights = Counter(height for height in answers if isinstance(height, int))
         return max(heights, key=lambda height: (heights[height], height), default=None)
 
-    def departure(self, txid: str, block: Block) -> Departure | None:
+    def departure(self, txid: str, block: Block, *, sender: str = "") -> Departure | None:
         """Return a transaction that one of our keys signed; see chains.family."""
-        answers = self._providers.everyone(lambda node: departures.read(node, txid, block, self._pairs))
+        answers = self._providers.everyone(lambda node: departures.read(node, txid, block, self._pairs, sender=sender))
         return departed(answers)
 
     def costs(self, *, cap_units: int) -> Mapping[str, Cost]:
@@ -167,12 +167,15 @@ class SolanaReader(NodesReader[JsonRpc]):
     def _witnessed(self, block: Block) -> Block:
         """Return a block unless another provider reports its hash with another header: no hash proves a header here.
 
-        Raises DisagreementError. Providers that lag do not count, so one that is ahead is believed.
+        Providers that lag do not count, so one that is ahead is believed. Of those that report the hash, a minority
+        rests. Raises DisagreementError on a tie, and ContradictionError for a minority's header.
         """
         if self.providers == 1:
             return block
-        others = self._providers.everyone(lambda node: nodes.block_at(node, block.height), decides=majority())
-        if any(isinstance(other, Block) and other.hash == block.hash and other != block for other in others):
+        same, other = self._providers.compare(lambda node: _header_of(node, block), block)
+        if other > same:
+            raise ContradictionError(f"most providers report another header of block {block.height}")
+        if other == same:
             raise DisagreementError(f"providers report different headers of block {block.height}")
         return block
 
@@ -202,6 +205,14 @@ class SolanaReader(NodesReader[JsonRpc]):
         else:
             return False
         return any(_is_same(each, recorded) for each in transfers_to({recorded.recipient}, credited))
+
+
+def _header_of(node: JsonRpc, block: Block) -> Block:
+    """Return a node's header of a block. Raises NotYetError if the node has another block there, or none."""
+    at = nodes.block_at(node, block.height)
+    if isinstance(at, Skipped) or at.hash != block.hash:
+        raise NotYetError(f"another block than {block.hash}")
+    return at
 
 
 def _joined(after: int, slots: Sequence[int], fetched: several.Fetched[int, Read]) -> list[Read]:

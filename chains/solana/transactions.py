@@ -120,6 +120,11 @@ def txid_of(raw: bytes) -> str:
     return str(_opened(raw).signatures[0])
 
 
+def reference_of(raw: bytes) -> str:
+    """Return the blockhash that a signed transaction refers to."""
+    return str(_opened(raw).message.recent_blockhash)
+
+
 def read(raw: bytes) -> Signed | None:
     """Return a transaction; None if a signature is missing or wrong. Raises ProviderError if the bytes are invalid."""
     opened = _opened(raw)

@@ -3,6 +3,7 @@
 A block has up to 10 MB, so its shapes hold as little as possible, and numbers are checked while they are decoded.
 """
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Annotated, Final, NoReturn
 
@@ -20,6 +21,8 @@ Place = Annotated[int, msgspec.Meta(ge=0, le=255)]
 # The digits of the highest amount that a token account holds.
 AMOUNT_DIGITS_MAX: Final = 20
 AMOUNT_MAX: Final = 2**64 - 1
+# The characters of the longest name, a signature in base 58.
+NAME_MAX: Final = 88
 
 
 class Header(msgspec.Struct, rename="camel"):
@@ -196,6 +199,15 @@ def block(header: Header, slot: int) -> Block:
 def key(text: str) -> str:
     """Read 32 bytes: a block's hash, or an address."""
     return solana.stored(text) or _refuse("32 bytes", text)
+
+
+def check_names(names: Collection[str], what: str) -> None:
+    """Raise ContradictionError if any text cannot be an address or an id: the database refuses some texts.
+
+    Cheaper than reading each: a block names some 100,000.
+    """
+    if names and not ("".join(names).isalnum() and "".join(names).isascii() and max(map(len, names)) <= NAME_MAX):
+        _refuse(what, next(name for name in names if not (name.isalnum() and name.isascii() and len(name) <= NAME_MAX)))
 
 
 def txid(text: str) -> str:

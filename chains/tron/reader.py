@@ -93,8 +93,9 @@ class TronReader(NodesReader[RestNode]):
         heights = Counter(info.height for info in answers if isinstance(info, wire.Info) and info.id == txid)
         return max(heights, key=lambda height: (heights[height], height), default=None)
 
-    def departure(self, txid: str, block: Block) -> Departure | None:
+    def departure(self, txid: str, block: Block, *, sender: str = "") -> Departure | None:
         """Return a transaction that one of our keys signed; see chains.family."""
+        del sender  # Its bytes name one.
         answers = self._providers.everyone(lambda node: departures.read(node, txid, block, self._pairs))
         return departed(answers)
 

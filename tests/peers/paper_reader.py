@@ -85,7 +85,8 @@ class PaperReader:
     def final_height(self) -> int | None:
         return self.final
 
-    def departure(self, txid: str, block: Block) -> Departure | None:
+    def departure(self, txid: str, block: Block, *, sender: str = "") -> Departure | None:
+        del sender  # One key signs it.
         if self.departures.get(txid) is None:
             raise ProviderError(f"nobody shows {txid} in block {block.height}")
         return self.departures[txid]

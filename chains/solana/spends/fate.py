@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 from chains.base import ContradictionError, NotYetError, ProviderError, witnesses_needed
 from chains.net.json_rpc import Rpc
 from chains.one_transfer import living, only_output
-from chains.solana import transactions
+from chains.solana import nodes, transactions
 from chains.solana.spends import history, outcomes, questions
 from chains.solana.spends.outcomes import Change
-from chains.solana.spends.questions import FINALIZED, Status
+from chains.solana.spends.questions import FINALIZED
 from chains.solana.transactions import Signed
+from chains.solana.wire import Status
 from chains.spending import Case, Fate, FateKind, Intent, Movement, Window
 from core.catalogue.catalogue import Pair
 
@@ -23,13 +24,24 @@ from core.catalogue.catalogue import Pair
 def testimony(node: Rpc, case: Case, gas_currency: str) -> Fate:
     """Return a spend's fate on one node's chain. Raises ProviderError if the node cannot answer."""
     # The height is asked for first: a transaction that is unknown after that is in no block up to it.
-    height, known = questions.height(node), [each for each in questions.statuses(node, case.txids) if each is not None]
+    height = questions.height(node)
+    may_come = height <= last_block(case) or _is_taken(node, case)
+    known = [each for each in questions.statuses(node, case.txids) if each is not None]
     if known:
         return _inclusion(node, case, known, gas_currency)
-    if height <= last_block(case):
+    if may_come:
         return Fate(kind=FateKind.WAITING)
     history.check(node, height=height, last_block=last_block(case), txids=case.txids)
     return Fate(kind=FateKind.DEAD, cause="expired")
+
+
+def _is_taken(node: Rpc, case: Case) -> bool:
+    """Return True if a node still takes the blockhash of any attempt, though its recorded window is over.
+
+    A provider that answered alone may have named a block too early as the last one.
+    """
+    references = dict.fromkeys(transactions.reference_of(raw) for raw in case.raws)
+    return any(questions.is_taken(node, each) for each in references)
 
 
 def judge(fates: Sequence[Fate], providers: int) -> Fate:
@@ -67,7 +79,7 @@ def included(node: Rpc, txid: str) -> tuple[Signed, Change, int] | None:
 
 def _inclusion(node: Rpc, case: Case, known: Sequence[Status], gas_currency: str) -> Fate:
     """Return the fate of a spend that a block has: it waits until that block is final."""
-    if any(status.state != FINALIZED for status in known):
+    if any(status.confirmation_status != FINALIZED for status in known):
         return Fate(kind=FateKind.WAITING)
     fates = [fate for txid in case.txids if (fate := _proved(node, case.intent, txid, gas_currency)) is not None]
     if len(fates) > 1:
@@ -88,7 +100,7 @@ def _proved(node: Rpc, intent: Intent, txid: str, gas_currency: str) -> Fate | N
         kind=FateKind.INCLUDED,
         txid=txid,
         height=slot,
-        block_hash=questions.block(node, slot).hash,
+        block_hash=nodes.header(node, slot).hash,
         outputs=(outcomes.effect(made, intent, payer),),
         fee_units=outcomes.cost(made, intent.pair, owners),
         movements=_movements(made, intent.pair, dict.fromkeys((payer, *owners)), gas_currency),

@@ -10,6 +10,7 @@ from typing import Final
 
 from chains.base import Cost
 from chains.net.json_rpc import JsonRpc, Rpc
+from chains.net.lone import FACTOR_MAX
 from chains.net.providers import Providers
 from chains.solana import programs
 from chains.solana.spends import questions
@@ -53,10 +54,12 @@ def price(node: Rpc, writable: Sequence[str]) -> int:
 def agreed_price(providers: Providers[JsonRpc], prices: Sequence[int]) -> int:
     """Return the median of the nodes' prices, the higher of two: a transaction with too low a price waits in vain.
 
-    A node that decides alone may at most double the last price that two agreed on.
+    A node that decides alone may at most double the highest price that two name at least, now or last.
     """
-    agreed = median_high(prices)
-    return providers.bounded("price", agreed, voices=sum(each >= agreed for each in prices))
+    agreed, others = median_high(prices), sorted(prices)[:-1]
+    if not others:
+        return providers.bounded("price", agreed, voices=1)
+    return min(agreed, FACTOR_MAX * providers.bounded("price", min(agreed, others[-1]), voices=len(prices)))
 
 
 def agreed_rents(answers: Sequence[Rents]) -> Rents:
@@ -80,8 +83,12 @@ def _cost(pair: Pair, agreed: Rents, micro: int, cap_units: int) -> Cost:
 
 
 def limit_of(used: int, *, is_token: bool) -> int:
-    """Return the compute units to offer for a transfer that took this many in a trial."""
-    return used * (100 + MARGIN_PERCENT) // 100 + (CREATION_UNITS if is_token else 0)
+    """Return the compute units to offer for a transfer that took this many in a trial.
+
+    They are no fewer than any transfer takes: a node that answers alone could let each fail for its fee.
+    """
+    margin, least = (CREATION_UNITS, TOKEN_UNITS) if is_token else (0, COIN_UNITS)
+    return min(max(used * (100 + MARGIN_PERCENT) // 100 + margin, least), questions.LIMIT_MAX)
 
 
 def offer(body: Body, agreed: Rents, *, gain_units: int, cap_units: int) -> Offer:

@@ -10,8 +10,9 @@ from typing import Final
 
 from chains.base import ProviderError
 from chains.net.json_rpc import Rpc
+from chains.solana import nodes
 from chains.solana.spends import questions
-from chains.solana.spends.questions import SIGNATURES, Listed
+from chains.solana.wire import SignedBlock
 
 # The blocks of the window that are looked at, by their distance from its end.
 BACK: Final = (149, 75, 0)
@@ -26,29 +27,29 @@ def check(node: Rpc, *, height: int, last_block: int, txids: Sequence[str]) -> N
 
     height: the number of the node's newest finalized block. last_block: the last one of the window.
     """
-    slot, newest = questions.slot(node), height
+    slot, newest = nodes.head(node), height
     for back in BACK:
         block = _at_height(node, last_block - back, slot=slot, height=newest)
         _check_block(node, block, txids)
 
 
-def _check_block(node: Rpc, block: Listed, txids: Sequence[str]) -> None:
-    if set(txids) & set(block.txids):
+def _check_block(node: Rpc, block: SignedBlock, txids: Sequence[str]) -> None:
+    if set(txids) & set(block.signatures):
         raise ProviderError("a block includes a transaction that its node does not know")
-    if block.txids and questions.statuses(node, block.txids[-1:]) == [None]:
+    if block.signatures and questions.statuses(node, block.signatures[-1:]) == [None]:
         raise ProviderError("the node does not find the transactions of its own blocks")
 
 
-def _at_height(node: Rpc, wanted: int, *, slot: int, height: int) -> Listed:
+def _at_height(node: Rpc, wanted: int, *, slot: int, height: int) -> SignedBlock:
     """Return the block of a height, which counts blocks, from a slot whose block has a greater height."""
     for _ in range(STEPS_MAX):
         slot = _slot_below(node, slot, height - wanted)
-        block = questions.block(node, slot, details=SIGNATURES)
-        if block.height == wanted:
+        block = nodes.whole(node, slot, SignedBlock, details=nodes.SIGNATURES)
+        if block.block_height == wanted:
             return block
-        if block.height is None or block.height < wanted:
+        if block.block_height is None or block.block_height < wanted:
             break
-        height = block.height
+        height = block.block_height
     raise ProviderError("the node does not show the blocks of a spend's window")
 
 

@@ -10,10 +10,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from chains.base import ContradictionError, ProviderError, check_units
+from chains.base import ContradictionError, ProviderError
 from chains.one_transfer import only_output
-from chains.solana import programs
-from chains.solana.spends.questions import Holding, Meta
+from chains.solana import programs, wire
+from chains.solana.wire import FoundMeta, Holding
 from chains.spending import Intent, OutputFate
 from core.catalogue.catalogue import Pair
 
@@ -67,17 +67,15 @@ def problem(err: Any) -> str:
     return next((words for known, words in PROBLEMS if cause == known), FAILED)
 
 
-def change(meta: Meta, keys: Sequence[str]) -> Change:
+def change(meta: FoundMeta, keys: Sequence[str]) -> Change:
     """Return the changes of a transaction. Raises ContradictionError if balances do not fit their keys."""
-    loaded = [] if meta.loaded is None else [*meta.loaded.writable, *meta.loaded.readonly]
-    names = [*keys, *loaded]
-    if len(set(names)) != len(names) or not len(names) == len(meta.before) == len(meta.after):
+    there = meta.loaded_addresses or wire.Loaded()
+    names = [*keys, *map(wire.key, (*there.writable, *there.readonly))]
+    if len(set(names)) != len(names) or not len(names) == len(meta.pre_balances) == len(meta.post_balances):
         raise ContradictionError("balances that do not fit their accounts")
-    for each in (meta.fee, *meta.before, *meta.after):
-        check_units(each)
-    if sum(meta.before) - sum(meta.after) != meta.fee:
+    if sum(meta.pre_balances) - sum(meta.post_balances) != meta.fee:
         raise ContradictionError("lamports that came from nowhere")
-    gained = [after - before for before, after in zip(meta.before, meta.after, strict=True)]
+    gained = [after - before for before, after in zip(meta.pre_balances, meta.post_balances, strict=True)]
     return Change(
         fee=meta.fee, err=meta.err, lamports=dict(zip(names, gained, strict=True)), tokens=_tokens(meta, names)
     )
@@ -111,17 +109,17 @@ def cost(made: Change, pair: Pair | None, owners: Collection[str]) -> int:
     return made.fee + sum(made.lamports.get(each, 0) for each in accounts)
 
 
-def _tokens(meta: Meta, names: Sequence[str]) -> dict[tuple[str, str, str], int]:
+def _tokens(meta: FoundMeta, names: Sequence[str]) -> dict[tuple[str, str, str], int]:
     units: Counter[tuple[str, str, str]] = Counter()
-    for holdings, sign in ((meta.held_before, -1), (meta.held_after, 1)):
-        places = [each.place for each in holdings]
-        if len(set(places)) != len(places) or any(not 0 <= place < len(names) for place in places):
+    for holdings, sign in ((meta.pre_token_balances, -1), (meta.post_token_balances, 1)):
+        places = [each.account_index for each in holdings]
+        if len(set(places)) != len(places) or any(place >= len(names) for place in places):
             raise ContradictionError("token balances that do not fit their accounts")
         for each in filter(_is_of_its_program, holdings):
-            units[each.owner, each.mint, names[each.place]] += sign * each.units
+            units[wire.key(each.owner), each.mint, names[each.account_index]] += sign * wire.units(each.ui_token_amount)
     return dict(units)
 
 
 def _is_of_its_program(holding: Holding) -> bool:
     """Return True unless the balance is of another token program than its mint's, as a namesake's."""
-    return holding.program == programs.program_of(holding.mint)
+    return holding.program_id == programs.program_of(holding.mint)

@@ -11,28 +11,21 @@ import msgspec
 
 from chains.base import ContradictionError, ProviderError, check_count, check_units
 from chains.net.json_rpc import Rpc
-from chains.solana import programs
-from core.addresses.solana import stored
+from chains.solana import nodes, programs, wire
 
 T = TypeVar("T")
 
 FINALIZED: Final = "finalized"
 BASE64: Final = "base64"
-# A node that is asked for fewer versions refuses a whole block for one transaction of a newer one.
-VERSION_MAX: Final = 255
-SIGNATURES: Final = "signatures"
-NO_TRANSACTIONS: Final = "none"
+# The most compute units that a transaction may take.
+LIMIT_MAX: Final = 1_400_000
 # The places in a token account's data, which begins with its mint.
 OWNER: Final = slice(32, 64)
 UNITS: Final = slice(64, 72)
 
 
-class _Context(msgspec.Struct):
-    slot: int
-
-
-class _Told(msgspec.Struct, Generic[T]):
-    context: _Context
+class _At(msgspec.Struct, Generic[T]):
+    context: wire.Context
     value: T
 
 
@@ -43,12 +36,9 @@ class Latest(msgspec.Struct):
     last_block: int = msgspec.field(name="lastValidBlockHeight")
 
 
-class Account(msgspec.Struct):
+class Account(wire.Account):
     """An account. owner: the program that owns it."""
 
-    lamports: int
-    owner: str
-    data: tuple[str, str]
     executable: bool = False
 
     @property
@@ -80,63 +70,16 @@ class Simulated(msgspec.Struct):
     used: int | None = msgspec.field(name="unitsConsumed", default=None)
 
 
-class Status(msgspec.Struct):
-    """The place of a transaction in the chain."""
-
-    slot: int
-    state: str | None = msgspec.field(name="confirmationStatus", default=None)
-
-
 class _Price(msgspec.Struct):
     micro: int = msgspec.field(name="prioritizationFee")
-
-
-class _Amount(msgspec.Struct):
-    amount: str
-
-
-class Holding(msgspec.Struct):
-    """A token balance of an account of a transaction, by the account's place."""
-
-    place: int = msgspec.field(name="accountIndex")
-    mint: str
-    amount: _Amount = msgspec.field(name="uiTokenAmount")
-    owner: str = ""
-    program: str = msgspec.field(name="programId", default="")
-
-    @property
-    def units(self) -> int:
-        """Return the units. Raises ContradictionError if they are no amount."""
-        if not self.amount.amount.isdecimal():
-            raise ContradictionError("a balance that is no number")
-        return check_units(int(self.amount.amount))
-
-
-class Loaded(msgspec.Struct):
-    """The accounts that a transaction takes from lookup tables."""
-
-    writable: list[str] = []
-    readonly: list[str] = []
-
-
-class Meta(msgspec.Struct):
-    """The effect of a transaction."""
-
-    fee: int
-    before: list[int] = msgspec.field(name="preBalances")
-    after: list[int] = msgspec.field(name="postBalances")
-    held_before: list[Holding] = msgspec.field(name="preTokenBalances", default_factory=list)
-    held_after: list[Holding] = msgspec.field(name="postTokenBalances", default_factory=list)
-    loaded: Loaded | None = msgspec.field(name="loadedAddresses", default=None)
-    err: Any = None
 
 
 class Shown(msgspec.Struct):
     """A transaction in a block, with its effect."""
 
-    slot: int
+    slot: wire.Slot
     transaction: tuple[str, str]
-    meta: Meta | None = None
+    meta: wire.FoundMeta | None = None
 
     @property
     def raw(self) -> bytes:
@@ -147,31 +90,23 @@ class Shown(msgspec.Struct):
             raise ProviderError("a transaction is not in base64") from None
 
 
-class Listed(msgspec.Struct):
-    """A block without its transactions, or with their ids alone."""
-
-    hash: str = msgspec.field(name="blockhash")
-    height: int | None = msgspec.field(name="blockHeight", default=None)
-    txids: list[str] = msgspec.field(name="signatures", default_factory=list)
-
-
 def latest(node: Rpc) -> tuple[int, Latest]:
     """Return the newest finalized blockhash, with its slot."""
-    answer = node.call("getLatestBlockhash", [_at()], _Told[Latest])
+    answer = node.call("getLatestBlockhash", [_at()], _At[Latest])
     check_count(answer.value.last_block)
-    if stored(answer.value.blockhash) is None:
-        raise ContradictionError("a blockhash that has not 32 bytes")
-    return check_count(answer.context.slot), answer.value
+    wire.key(answer.value.blockhash)
+    return answer.context.slot, answer.value
+
+
+def is_taken(node: Rpc, blockhash: str) -> bool:
+    """Return True if the next block may include a transaction upon a blockhash, on the final chain or the newest."""
+    asked = ([blockhash, _at()], [blockhash, {"commitment": "processed"}])
+    return any(node.call("isBlockhashValid", each, _At[bool]).value for each in asked)
 
 
 def height(node: Rpc) -> int:
     """Return the number of finalized blocks."""
     return check_count(node.call("getBlockHeight", [_at()], int))
-
-
-def slot(node: Rpc) -> int:
-    """Return the newest finalized slot."""
-    return check_count(node.call("getSlot", [_at()], int))
 
 
 def rent(node: Rpc, size: int) -> int:
@@ -181,21 +116,18 @@ def rent(node: Rpc, size: int) -> int:
 
 def accounts(node: Rpc, addresses: Sequence[str]) -> list[Account | None]:
     """Return accounts, all after the same block; None for each that does not exist."""
-    answer = node.call(
-        "getMultipleAccounts", [list(addresses), _at(encoding=BASE64)], _Told[list[Account | None]]
-    ).value
+    answer = node.call("getMultipleAccounts", [list(addresses), _at(encoding=BASE64)], _At[list[Account | None]]).value
     if len(answer) != len(addresses):
         raise ContradictionError("other accounts than those asked for")
-    for each in answer:
-        check_units(0 if each is None else each.lamports)
     return answer
 
 
 def simulate(node: Rpc, raw: bytes) -> Simulated:
     """Return the outcome that a transaction would have now, whatever its signatures and its blockhash."""
     options = _at(encoding=BASE64, sigVerify=False, replaceRecentBlockhash=True)
-    simulated = node.call("simulateTransaction", [_text(raw), options], _Told[Simulated]).value
-    check_count(simulated.used or 0)
+    simulated = node.call("simulateTransaction", [_text(raw), options], _At[Simulated]).value
+    if not 0 <= (simulated.used or 0) <= LIMIT_MAX:
+        raise ContradictionError(f"a transaction that took {simulated.used} compute units")
     return simulated
 
 
@@ -205,10 +137,10 @@ def prices(node: Rpc, writable: Sequence[str]) -> list[int]:
     return [check_units(each.micro) for each in answer]
 
 
-def statuses(node: Rpc, txids: Sequence[str]) -> list[Status | None]:
+def statuses(node: Rpc, txids: Sequence[str]) -> list[wire.Status | None]:
     """Return the place of each transaction, in blocks of any state, searched in all that the node keeps."""
     options = {"searchTransactionHistory": True}
-    answer = node.call("getSignatureStatuses", [list(txids), options], _Told[list[Status | None]]).value
+    answer = node.call("getSignatureStatuses", [list(txids), options], wire.Statuses).value
     if len(answer) != len(txids):
         raise ContradictionError("the states of other transactions than those asked for")
     return answer
@@ -216,24 +148,13 @@ def statuses(node: Rpc, txids: Sequence[str]) -> list[Status | None]:
 
 def transaction(node: Rpc, txid: str) -> Shown | None:
     """Return a transaction of a finalized block; None if the node has none."""
-    options = _at(encoding=BASE64, maxSupportedTransactionVersion=VERSION_MAX)
-    shown = node.call_or_none("getTransaction", [txid, options], Shown)
-    if shown is not None:
-        check_count(shown.slot)
-    return shown
-
-
-def block(node: Rpc, at: int, *, details: str = NO_TRANSACTIONS) -> Listed:
-    """Return the block of a slot. Raises ProviderError if the node shows none: that does not prove that none exists."""
-    options = _at(
-        encoding=BASE64, transactionDetails=details, rewards=False, maxSupportedTransactionVersion=VERSION_MAX
-    )
-    return node.call("getBlock", [at, options], Listed)
+    options = _at(encoding=BASE64, maxSupportedTransactionVersion=nodes.VERSION_MAX)
+    return node.call_or_none("getTransaction", [txid, options], Shown)
 
 
 def slots(node: Rpc, first: int, last: int) -> list[int]:
     """Return the slots from one to another in which the node has a finalized block."""
-    return node.call("getBlocks", [first, last, _at()], list[int])
+    return node.call("getBlocks", [first, last, _at()], list[wire.Slot])
 
 
 def send(node: Rpc, raw: bytes) -> str:

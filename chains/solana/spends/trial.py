@@ -12,6 +12,7 @@ from typing import Any, Final
 from chains import one_transfer
 from chains.base import ProviderError, witnesses_needed
 from chains.net.json_rpc import JsonRpc, Rpc
+from chains.net.lone import FACTOR_MAX
 from chains.net.providers import Providers
 from chains.one_transfer import only_output
 from chains.solana import programs, transactions
@@ -22,8 +23,6 @@ from chains.solana.transactions import Body
 from chains.spending import InsufficientCoinError, Intent, LoneRefusalError, SpendRefusedError
 from core.catalogue.families import TRAITS
 
-# The most compute units that a transaction may take, for the trial itself.
-LIMIT_MAX: Final = 1_400_000
 # Whole outcomes by which an account lacks SOL.
 SHORTAGES: Final = frozenset({"AccountNotFound", "InsufficientFundsForFee", "InsufficientFundsForRent"})
 # The blocks after its own that take a transaction, and how far apart the providers may be.
@@ -90,7 +89,7 @@ def look(node: Rpc, intent: Intent, *, closes: bool = False) -> View:
     """Return a node's view of a spend. closes: the sender's token account is closed, if it holds nothing more."""
     slot, latest = questions.latest(node)
     height, rents = questions.height(node), fees.rents(node)
-    body = contents(intent, closes=closes, limit=LIMIT_MAX, price=0, mark=0, reference=latest.blockhash)
+    body = contents(intent, closes=closes, limit=questions.LIMIT_MAX, price=0, mark=0, reference=latest.blockhash)
     there = dict(zip(_names(body), questions.accounts(node, _names(body)), strict=True))
     refusal = _refusal(body, there[body.recipient], rents)
     used, shortage = 0, ""
@@ -136,8 +135,14 @@ def judge(views: Sequence[View], intent: Intent, providers: Providers[JsonRpc]) 
         payer_units=median_low(view.payer_units for view in views),
         units=median_low(view.units for view in views),
         holding_units=median_high(view.holding_units for view in views),
-        used=median_high(view.used for view in good),
+        used=_agreed_units([view.used for view in good]),
     )
+
+
+def _agreed_units(used: Sequence[int]) -> int:
+    """Return the median of the compute units, the higher of two, yet at most double what another node found."""
+    others = sorted(used)[:-1] or used
+    return min(median_high(used), FACTOR_MAX * others[-1])
 
 
 def is_refused(views: Sequence[View], intent: Intent, providers: int) -> bool:

@@ -14,6 +14,7 @@ from solders.instruction import Instruction
 from solders.message import to_bytes_versioned
 from solders.pubkey import Pubkey
 from solders.signature import Signature
+from solders.system_program import TransferParams, transfer
 from solders.transaction import VersionedTransaction
 
 from actors.signer import held_keys
@@ -143,9 +144,56 @@ class SolanaRig(Rig):
 
     def _send_as_hot(self, calls: Sequence[Instruction]) -> None:
         message = compiled(Pubkey.from_string(self.hot), calls, Hash.from_string(self.solana.chain.head.hash))
-        keys, wallet = held_keys.keys().deriver(self.network).keyring(), KeyRef(address=self.hot, ordinal=None)
-        signature = Signature(keys.sign(wallet, to_bytes_versioned(message)))
+        signature = self._sign(to_bytes_versioned(message))
         self.solana.send(bytes(VersionedTransaction.populate(message, [signature])))
+        self.mine()
+
+    def _sign(self, message: bytes) -> Signature:
+        keys, wallet = held_keys.keys().deriver(self.network).keyring(), KeyRef(address=self.hot, ordinal=None)
+        return Signature(keys.sign(wallet, message))
+
+    def steal_in_company(self, units: int) -> None:
+        """Let a thief with the hot wallet's key take some of its tokens, and pay with more of his own."""
+        solana, hot, mint, thief = self.solana, Pubkey.from_string(self.hot), Pubkey.from_string(USDT), THIEF.key
+        solana.give(THIEF.address, SOL)
+        solana.give_tokens(THIEF.address, 10 * units)
+        other = Pubkey.from_string(new_address())
+        solana.give_tokens(str(other), 0)
+        calls = [
+            move_tokens(associated(owner, mint), mint, associated(other, mint), owner, units=moved, decimals=DECIMALS)
+            for owner, moved in ((thief, 10 * units), (hot, units))
+        ]
+        message = compiled(thief, calls, Hash.from_string(solana.chain.head.hash))
+        raw = to_bytes_versioned(message)
+        signatures = [THIEF.keypair.sign_message(raw), self._sign(raw)]
+        solana.send(bytes(VersionedTransaction.populate(message, signatures)))
+        self.mine()
+
+    def move_namesake(self) -> None:
+        """Let a thief with the hot wallet's key send a token that we do not know."""
+        hot, mint, thief = Pubkey.from_string(self.hot), Pubkey.from_string(NAMESAKE), new_address()
+        self.solana.give_tokens(self.hot, 2, mint=NAMESAKE)
+        self.solana.give_tokens(thief, 0, mint=NAMESAKE)
+        places = associated(hot, mint), associated(Pubkey.from_string(thief), mint)
+        self._send_as_hot([move_tokens(places[0], mint, places[1], hot, units=1, decimals=DECIMALS)])
+
+    def invent_theft(self, number: int) -> None:
+        """Let a provider show, in a block that all have, a transfer from the hot wallet that was never signed."""
+        slot, hot = self.solana.mine(), Pubkey.from_string(self.hot)
+        calls = [transfer(TransferParams(from_pubkey=hot, to_pubkey=Pubkey.new_unique(), lamports=5 * SOL))]
+        message = compiled(hot, calls, Hash.from_string(self.solana.chain.head.hash))
+        raw = bytes(VersionedTransaction.populate(message, [Signature(b"\1" * 64)]))
+        self.peers[number].invent(slot, self._never_sent(raw))
+
+    def ascribe_to_us(self, number: int) -> None:
+        """Let a provider name the hot wallet as the signer of a stranger's transaction."""
+        self.solana.send(self.solana.transfer(new_address(), SOL))
+
+        def ascribe(one: dict[str, Any]) -> None:
+            if isinstance(one["transaction"], dict):
+                one["transaction"]["accountKeys"][0]["pubkey"] = self.hot
+
+        self.peers[number].change_transactions(ascribe)
         self.mine()
 
     def demand(self, *, is_absurd: bool) -> None:

@@ -15,6 +15,7 @@ from models.spends import signing_stops
 from models.spends.unexplained import UnexplainedRow
 from tests.chains.contract.conftest import Start
 from tests.chains.contract.rig import Rig, status
+from tests.chains.contract.solana import SolanaRig
 from tests.chains.contract.tron import TronRig
 
 STOLEN = 50_000
@@ -104,13 +105,13 @@ def test_a_payout_voided_by_a_thief_is_signed_again_after_the_write_off(rich: Ri
     assert rich.findings() == []
 
 
-@pytest.mark.rigs("tron")
+@pytest.mark.rigs("tron", "solana")
 @pytest.mark.parametrize("providers", [2, 3])
 def test_a_theft_that_one_of_three_makes_up_stops_nobody_for_good_and_one_of_two_has_to_be_looked_at(
     start: Start, providers: int
 ) -> None:
     """Providers report these blocks without proof: a liar could keep all payouts from being signed."""
-    rig = cast("TronRig", start(providers))
+    rig = cast("TronRig | SolanaRig", start(providers))
     rig.enrich()
     rig.advance(rig.network.maturity)
     recipient = rig.recipient()
@@ -127,17 +128,54 @@ def test_a_theft_that_one_of_three_makes_up_stops_nobody_for_good_and_one_of_two
     assert (rig.units_at(recipient), status(order)) == ((rig.price, "confirmed") if is_outvoted else (0, "approved"))
 
 
-@pytest.mark.rigs("tron")
+@pytest.mark.rigs("tron", "solana")
 def test_a_thiefs_transaction_without_coin_is_known_and_can_be_written_off(rich: Rig) -> None:
     """Staking, permissions, other tokens: the chain takes a fee, and an operator has to say that he has looked."""
-    cast("TronRig", rich).move_namesake()
+    cast("TronRig | SolanaRig", rich).move_namesake()
     rich.catch_up()
     rich.sign()
     assert signing_stops.read(rich.code) is not None
     (theft,) = UnexplainedRow.read("true")
     assert (theft.is_transfer, theft.token_units, theft.recipient) == (False, 0, rich.hot)
 
-    writeoffs.write_off(rich.catalogue, rich.code, "TRX", 0, reason="a thief's", by="operator")
+    writeoffs.write_off(rich.catalogue, rich.code, rich.network.gas_currency, 0, reason="a thief's", by="operator")
+    rich.outlast()
+    rich.sign()
+    rich.follow()
+    assert signing_stops.read(rich.code) is None
+    assert rich.findings() == []
+
+
+@pytest.mark.rigs("solana")
+def test_a_stranger_s_transaction_that_a_provider_ascribes_to_us_stops_nobody_for_good(start: Start) -> None:
+    """Its own bytes prove who signed it, so that one honest provider is enough."""
+    rig = cast("SolanaRig", start(2))
+    rig.enrich()
+    rig.advance(rig.network.maturity)
+    recipient = rig.recipient()
+    rig.ascribe_to_us(0)
+    rig.catch_up()
+    assert signing_stops.read(rig.code) is not None
+    order = rig.order(recipient)
+    rig.be_honest()
+    rig.outlast()
+    rig.sign()
+    rig.follow()
+
+    assert signing_stops.read(rig.code) is None
+    assert (rig.units_at(recipient), status(order)) == (rig.price, "confirmed")
+
+
+@pytest.mark.rigs("solana")
+def test_a_theft_beside_a_greater_loss_of_the_thief_is_known_and_can_be_written_off(rich: Rig) -> None:
+    cast("SolanaRig", rich).steal_in_company(7)
+    rich.catch_up()
+    rich.sign()
+    (theft,) = UnexplainedRow.read("true")
+    assert (theft.sender, theft.is_transfer, theft.token_units) == (rich.hot, False, 7)
+
+    units = rich.catalogue.pairs[rich.currency, rich.code].to_ledger(7, rich.catalogue.scale(rich.currency))
+    writeoffs.write_off(rich.catalogue, rich.code, rich.currency, units, reason="a thief's", by="operator")
     rich.outlast()
     rich.sign()
     rich.follow()

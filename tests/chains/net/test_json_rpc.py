@@ -389,3 +389,10 @@ def test_a_batch_without_one_answer_for_each_query_is_refused(body: bytes) -> No
     with Wrong({}) as node, pytest.raises(ProviderError) as caught:
         JsonRpc(node.url, timeout_s=30).batch("method", [[1], [2]], int)
     assert not isinstance(caught.value, RpcError)
+
+
+def test_an_answer_of_very_many_short_parts_is_not_decoded() -> None:
+    """Two bytes each on the wire, and up to forty in memory."""
+    values = b",".join([b"1"] * (http.PARTS_MAX + 2))
+    with pytest.raises(ProviderError, match="too many values"):
+        ask(Raw(b'{"jsonrpc": "2.0", "id": 1, "result": [%b]}' % values))

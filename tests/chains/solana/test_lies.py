@@ -284,3 +284,43 @@ def test_departures_and_costs_are_read_by_the_spends(chain: World) -> None:
     assert departure is not None
     assert departure.txid == scan.transfers[0].txid
     assert set(chain.reader.costs(cap_units=SOL)) == {"SOL", "USDT", "USDC"}
+
+
+@pytest.mark.parametrize("name", ["a\0b", "1" * 5_000, "\u00e9" * 40, "not an address"])
+@pytest.mark.parametrize("place", ["key", "signature", "owner"])
+def test_no_text_that_is_no_name_leaves_a_block(chain: World, name: str, place: str) -> None:
+    """The database refuses some of them, and would at each step: a text is judged while its node is asked."""
+    slot = chain.included(chain.solana.token(THEIRS, 5)).block.height
+    changes: dict[str, Change] = {
+        "key": _tx(lambda tx: tx["transaction"]["accountKeys"][-1].update(pubkey=name)),
+        "signature": _tx(lambda tx: tx["transaction"].update(signatures=[name])),
+        "owner": _meta(lambda meta: meta["postTokenBalances"][0].update(owner=name)),
+    }
+    with lying(chain, getBlock=_block(changes[place])) as one, pytest.raises(ProviderError, match="not a"):
+        one.scan(slot)
+    with lying(chain, providers=2, getBlock=_block(changes[place])) as both:
+        assert both.scan(slot).block.height == slot
+
+
+def test_a_transaction_without_keys_has_no_voice(chain: World) -> None:
+    scan = chain.included(chain.solana.token(OURS, 5))
+
+    def bare(truth: Any, _params: list[Any]) -> Any:
+        truth["transaction"]["message"] |= {"accountKeys": [], "header": {"numRequiredSignatures": 0}}
+        truth["meta"] |= {name: [] for name in ("preBalances", "postBalances", "preTokenBalances", "postTokenBalances")}
+        return truth
+
+    with lying(chain, providers=2, getTransaction=bare) as both:
+        answer = both.reader.second_opinion(recorded(scan))
+    assert (answer.same, answer.other) == (1, 0)
+
+
+@pytest.mark.parametrize("liar", [0, 2])
+@pytest.mark.parametrize("lie", [{"blockHeight": 5}, {"blockTime": 7}])
+def test_of_three_providers_one_with_another_header_rests(chain: World, lie: dict[str, int], liar: int) -> None:
+    slot = _paid(chain)
+    with lying_nodes(chain, 3) as (three, nodes):
+        nodes[liar].lies["getBlock"] = lambda truth, _params: truth | lie
+        scan = three.scan(slot)
+        assert (len(scan.transfers), scan.block.count) == (3, chain.scan(slot).block.count)
+        assert three.reader.block(slot) == chain.reader.block(slot)

@@ -131,7 +131,8 @@ class ToyReader:
             for pair in self._pairs.values()
         }
 
-    def departure(self, txid: str, block: Block) -> Departure | None:
+    def departure(self, txid: str, block: Block, *, sender: str = "") -> Departure | None:
+        del sender  # One key signs it.
         return self._providers.first(lambda node: self._departure(node, txid, block))
 
     # Of accounts that count, as chains.family.CounterReader -------------------------------------------------

@@ -11,8 +11,9 @@ from solders.keypair import Keypair
 from solders.message import Message
 from solders.pubkey import Pubkey
 
-from chains.base import AbsentError, Block, NotYetError, ProviderError
+from chains.base import AbsentError, Block, DisownedError, NotYetError, ProviderError
 from chains.net.json_rpc import JsonRpc
+from chains.one_transfer import departed
 from chains.solana import programs, transactions
 from chains.solana.spends import departures
 from chains.spending import Departure, FateKind, Window
@@ -35,9 +36,11 @@ from tests.chains.solana.spends.world import (
 from tests.peers.solana.chain import SOL, USDT, holding
 
 
-def read(chain: World, txid: str, slot: int | None = None, node: JsonRpc | None = None) -> Departure | None:
+def read(
+    chain: World, txid: str, slot: int | None = None, node: JsonRpc | None = None, *, sender: str = ""
+) -> Departure | None:
     block = chain.header(chain.slot_of(txid) if slot is None else slot)
-    return departures.read(node or chain.node(), txid, block, PAIRS)
+    return departures.read(node or chain.node(), txid, block, PAIRS, sender=sender)
 
 
 @pytest.mark.parametrize("pair", [None, USDT_PAIR], ids=["SOL", "USDT"])
@@ -203,3 +206,54 @@ def test_it_is_followed_like_a_recorded_spend(chain: World) -> None:
     assert fate.kind is FateKind.INCLUDED
     assert moved(fate)[HOT_KEY.address, "SOL"] == -departure.fee_units
     assert departure.fee_units > HOLDING
+
+
+@pytest.mark.parametrize("lost", [10 * SOL, 0], ids=["loses more", "loses nothing"])
+def test_the_loss_of_our_signer_counts_whatever_others_lose(chain: World, lost: int) -> None:
+    thief = str(THIEF.pubkey())
+    for owner, units in ((OURS.address, 2 * SOL), (thief, 50 * SOL)):
+        chain.solana.give(owner, units)
+    chain.solana.mine(2)
+
+    txid = stolen(
+        chain,
+        *([programs.move_coin(thief, THEIRS, lost)] if lost else []),
+        programs.move_coin(OURS.address, THEIRS, SOL),
+        payer=thief,
+    )
+    departure = read(chain, txid, sender=OURS.address)
+
+    assert departure is not None
+    assert (departure.sender, departure.is_transfer, departure.fee_units) == (OURS.address, False, 0)
+    assert [(each.recipient, each.units) for each in departure.outputs] == [(THEIRS, SOL)]
+
+
+def test_a_stranger_s_transfer_that_the_hot_wallet_pays_for_costs_it_the_fee(chain: World) -> None:
+    thief = str(THIEF.pubkey())
+    chain.solana.give(thief, 2 * SOL)
+    chain.solana.mine(2)
+    body = transactions.Body(
+        payer=HOT_KEY.address, sender=thief, recipient=THEIRS, units=SOL, limit=5_000, price=10**9, mark=1,
+        reference=chain.solana.chain.head.hash,
+    )  # fmt: skip
+    message = transactions.message(body)
+    attempt = transactions.signed(message, [KEYRING.sign(HOT_KEY, message), bytes(THIEF.sign_message(message))])
+    chain.solana.send(attempt.raw)
+    chain.solana.settle()
+
+    departure = read(chain, attempt.txid, sender=HOT_KEY.address)
+
+    assert departure is not None
+    assert (departure.sender, departure.payer, departure.is_transfer) == (HOT_KEY.address, "", False)
+    assert (departure.outputs[0].units, departure.fee_units) == (0, body.fee_units)
+
+
+def test_what_other_keys_signed_is_disowned(chain: World) -> None:
+    _, attempt = chain.paid(payment(1_000_000))
+
+    with pytest.raises(DisownedError, match="other keys"):
+        read(chain, attempt.txid, sender=OURS.address)
+    disowned, lagging = DisownedError("other keys"), NotYetError("no such block")
+    for answers in ([disowned, lagging], [lagging, disowned], [None, disowned]):
+        with pytest.raises(DisownedError):
+            departed(answers)

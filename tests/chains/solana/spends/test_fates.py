@@ -13,6 +13,7 @@ from chains.solana.spends import history
 from chains.spending import Attempt, Counter, Draft, FateKind, Window
 from tests.chains.solana.spends.world import (
     HOT_KEY,
+    KEYRING,
     PLAIN,
     SILENT,
     THEIRS,
@@ -315,3 +316,63 @@ def test_a_status_of_a_block_that_is_not_final_waits(chain: World) -> None:
     chain.solana.mine()
 
     assert chain.spender.fate(case(draft, attempt)).kind is FateKind.WAITING
+
+
+def test_a_window_that_a_lone_late_provider_named_too_short_lets_nothing_die(chain: World) -> None:
+    """It names a fresh blockhash, with numbers of blocks a hundred late, while our scan is as late."""
+    chain.solana.mine(100)
+    lies: dict[str, Any] = {
+        "getBlockHeight": lambda truth, _params: truth - 100,
+        "getLatestBlockhash": lambda truth, _params: (
+            truth | {"value": truth["value"] | {"lastValidBlockHeight": truth["value"]["lastValidBlockHeight"] - 100}}
+        ),
+    }
+    with providers_of(chain, 1, **lies) as (_, liars):
+        lonely = world(chain.solana, [SILENT, liars[0].url])
+        draft = lonely.drafted(payment(UNITS), scanned=chain.scanned(behind=100))
+    attempt = chain.spender.sign(draft, counter=None, keys=KEYRING)
+    for _ in range(last_block(draft) - chain.solana.chain.head.height + 3):
+        chain.solana.send(chain.solana.transfer(BUYER.address, 1))
+        chain.solana.mine()
+
+    assert chain.spender.fate(case(draft, attempt)).kind is FateKind.WAITING
+    chain.solana.send(attempt.raw)
+    chain.solana.settle()
+    assert chain.spender.fate(case(draft, attempt)).is_success
+
+
+def test_a_blockhash_that_only_the_newest_block_knows_is_taken(chain: World) -> None:
+    draft, attempt = expired(chain)
+    newest = replace(case(draft, attempt), raws=(chain.solana.transfer(BUYER.address, 1),))
+
+    assert chain.spender.fate(case(draft, attempt)).kind is FateKind.DEAD
+    assert chain.spender.fate(newest).kind is FateKind.WAITING
+
+
+@pytest.mark.parametrize("lie", ["\0", "x" * 32, "1" * 100])
+def test_the_hash_of_an_inclusion_is_one(chain: World, lie: str) -> None:
+    draft, attempt = chain.paid(payment(UNITS))
+
+    with (
+        providers_of(chain, 1, getBlock=lambda truth, _params: truth | {"blockhash": lie}) as (one, _),
+        pytest.raises(ProviderError, match="not 32 bytes"),
+    ):
+        one.spender.fate(case(draft, attempt))
+
+
+@pytest.mark.parametrize(
+    "change", [{"owner": "a\0b"}, *({"uiTokenAmount": {"amount": digits}} for digits in ("9" * 5_000, "\u0665"))]
+)
+def test_a_balance_that_cannot_be_is_no_effect(chain: World, change: dict[str, Any]) -> None:
+    draft, attempt = chain.paid(payment(5, pair=USDT_PAIR))
+
+    def lie(truth: Any, _params: list[Any]) -> Any:
+        for each in truth["meta"]["postTokenBalances"]:
+            each.update(change)
+        return truth
+
+    with (
+        providers_of(chain, 1, getTransaction=lie) as (one, _),
+        pytest.raises(ProviderError, match=r"not (an amount|32 bytes)"),
+    ):
+        one.spender.fate(case(draft, attempt))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
 
 from chains.base import ProviderError
 from chains.solana.spends import fees
-from chains.spending import InsufficientCoinError, LoneRefusalError, SpendRefusedError, Window
+from chains.spending import FeeTooHighError, InsufficientCoinError, LoneRefusalError, SpendRefusedError, Window
 from tests.chains.solana.spends.world import (
     CAP,
     HOLDING,
@@ -18,6 +19,7 @@ from tests.chains.solana.spends.world import (
     SILENT,
     USDT_PAIR,
     World,
+    case,
     payment,
     providers_of,
     world,
@@ -189,3 +191,32 @@ def test_costs_include_the_rent_of_a_new_account_as_the_chain_tells_it(chain: Wo
 
     with providers_of(chain, 3, getMinimumBalanceForRentExemption=10**9) as (three, _):
         assert fees.costs(three.providers, PAIRS, cap_units=CAP) == costs
+
+
+@pytest.mark.parametrize("price", [6 * 10**9, 10**15])
+def test_one_of_two_providers_at_most_doubles_the_price_of_the_other(chain: World, price: int) -> None:
+    dear = [{"slot": 1, "prioritizationFee": price}] * 150
+    with providers_of(chain, 2, getRecentPrioritizationFees=dear) as (both, nodes):
+        for _ in range(3):
+            assert both.drafted(payment(PLAIN)).offer.terms["price"] == 2 * fees.PRICE_MIN
+        lonely = world(chain.solana, [SILENT, nodes[-1].url])
+        with contextlib.suppress(FeeTooHighError):
+            assert lonely.drafted(payment(PLAIN)).offer.terms["price"] == price, "the cap alone bounds it"
+
+
+def test_one_of_two_providers_at_most_doubles_the_compute_units_of_the_other(chain: World) -> None:
+    with providers_of(chain, 1) as (one, _):
+        honest = one.drafted(payment(5, pair=USDT_PAIR)).offer.terms["limit"]
+    with providers_of(chain, 2, simulateTransaction=at(unitsConsumed=1_400_000)) as (both, _):
+        assert both.drafted(payment(5, pair=USDT_PAIR)).offer.terms["limit"] <= 2 * honest
+    with providers_of(chain, 2, simulateTransaction=at(unitsConsumed=1_400_001)) as (both, _):
+        assert both.drafted(payment(5, pair=USDT_PAIR)).offer.terms["limit"] == honest
+
+
+def test_no_lone_provider_lets_a_transfer_run_out_of_compute_units(chain: World) -> None:
+    with providers_of(chain, 1, simulateTransaction=at(unitsConsumed=1)) as (one, _):
+        for pair in (None, USDT_PAIR):
+            draft, attempt = one.paid(payment(1_000_000, pair=pair))
+            assert one.spender.fate(case(draft, attempt)).is_success
+    with providers_of(chain, 1, simulateTransaction=at(unitsConsumed=1_400_000)) as (one, _):
+        assert one.drafted(payment(PLAIN)).offer.terms["limit"] == 1_400_000

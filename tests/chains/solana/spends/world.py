@@ -14,8 +14,8 @@ from chains.keys import Keys
 from chains.net.json_rpc import JsonRpc
 from chains.net.node import Dialect
 from chains.net.providers import RpcProviders
+from chains.solana import nodes
 from chains.solana.keys import SolanaDeriver
-from chains.solana.spends import questions
 from chains.solana.spends.spender import SolanaSpender
 from chains.solana.treasurer import SolanaTreasurer
 from chains.spending import Attempt, Case, Draft, Fate, Intent, KeyRef, Lying, Output, Purse, Scanned, Sending, Sweep
@@ -41,7 +41,7 @@ SILENT: Final = "http://127.0.0.1:1"
 DIALECT: Final = Dialect(
     open=lambda url, timeout_s: JsonRpc(url, timeout_s=timeout_s),
     identify=lambda node: node.call("getGenesisHash", [], str),
-    head=questions.slot,
+    head=nodes.head,
 )
 Twist = Callable[[Any, list[Any]], object]
 
@@ -124,7 +124,13 @@ def payment(
 
 
 def case(draft: Draft, *attempts: Attempt) -> Case:
-    return Case(intent=draft.intent, claim=draft.claim, txids=tuple(one.txid for one in attempts), depth=4)
+    return Case(
+        intent=draft.intent,
+        claim=draft.claim,
+        txids=tuple(one.txid for one in attempts),
+        depth=4,
+        raws=tuple(one.raw for one in attempts),
+    )
 
 
 def lying(units: int, pair: Pair | None, *, is_rest: bool = False) -> Lying:
