@@ -32,8 +32,8 @@ FUNDINGS_MAX: Final = 6
 
 
 def is_room(network: Network, hot: KeyRef) -> bool:
-    """Return whether gas may be sent now: not while payouts are due, slots_max() transfers wait, or no more may."""
-    if payout_queue.is_any_due(network) or not sign.has_room(network, hot.address):
+    """Return whether gas may be sent now: not while payouts are due or slots_max() transfers wait."""
+    if payout_queue.is_any_due(network):
         return False
     return spend_reads.waiting_of(network.code, hot.address, "gas") < slots_max(network)
 

@@ -145,9 +145,10 @@ def start(
     spender = spender_of(ctx, network)
 
     def attempt() -> SpendRow:
+        before = _promised(network, intent)
+        # Asked after that: a spend signed since then is one that the quote does not know.
         if slot is None:
             _check_room(network, intent.wallet.address)
-        before = _promised(network, intent)
         drafted = _drafted(ctx, network, spender, intent, before) if draft is None else draft
         if slot is None:
             drafted = _counted(network, spender, drafted)
@@ -275,10 +276,7 @@ def _commit(
         if within is not None and not within(spend_id):
             raise _DeclinedError
         reached("spending.taken")
-        is_next = slot is None
         slot = _lock_wallet(network, draft, slot)
-        if is_next:
-            _check_room(network, intent.wallet.address)
         # The quote is valid only if no other spend was promised from the same balance since.
         if not _promised(network, intent).txids <= before.txids:
             raise _OvertakenError

@@ -126,7 +126,7 @@ class _Keeper:
             else:
                 # Payouts spend coins directly at their deposit addresses.
                 self.started += join(self._ctx, self._network, self._hot)
-        if self._cold is not None and sign.has_room(self._network, self._hot.address):
+        if self._cold is not None:
             self._cool(self._cold)
 
     def _gather(self) -> None:
@@ -166,9 +166,6 @@ class _Keeper:
         except (SpendRefusedError, LoneRefusalError, InsufficientCoinError, DisagreementError) as error:
             self._report(unswept, str(error))
             self._trace(lying.pair, error)
-        except sign.WalletBusyError:
-            # Its last spend is in no block yet, or the hot wallet's are.
-            pass
         return 0
 
     def _is_in_motion(self, address: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from structlog.testing import capture_logs
 
 from actors import context
 from actors.signer import sign
@@ -205,15 +206,20 @@ def test_coins_are_joined_one_transaction_at_a_time(rig: Rig, monkeypatch: pytes
     assert rows("SELECT purpose, count(*) FROM spends GROUP BY 1") == [("join", 2)]
 
 
-@pytest.mark.parametrize("reason", ["frozen", "due"])
-def test_nothing_is_joined_while_a_network_is_frozen_or_a_payout_is_due(rig: Rig, reason: str) -> None:
+@pytest.mark.parametrize("reason", ["frozen", "due", "no room"])
+def test_nothing_is_joined_while_a_network_is_frozen_a_payout_is_due_or_no_more_may_wait(
+    rig: Rig, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     many(rig, COINS_FEW + 1)
-    if reason == "frozen":
+    if reason == "no room":
+        monkeypatch.setattr(sign, "has_room", lambda *_: False)
+    elif reason == "frozen":
         freezes.freeze("network", rig.code, reason="a test", frozen_by="test")
     else:
         rig.order(rig.recipient())
-    sweep.keep_treasury(rig.code)
-    assert rows("SELECT count(*) FROM spends") == [(0,)]
+    with capture_logs() as logs:
+        sweep.keep_treasury(rig.code)
+    assert (rows("SELECT count(*) FROM spends"), logs) == ([(0,)], [])
 
 
 def test_deposited_coins_pay_out_directly(rig: Rig) -> None:

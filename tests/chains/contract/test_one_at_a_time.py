@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import cast
 
 import pytest
+from structlog.testing import capture_logs
 
+from actors.treasury import sweep
 from models.db.base import rows
 from models.spends import signing_stops
 from tests.chains.contract.rig import Rig, status, stored
@@ -103,3 +105,26 @@ def test_a_lost_message_that_never_comes_holds_up_its_order_until_it_has_ended(r
     rich.follow()
     assert (rich.units_at(recipient), status(order)) == (rich.price, "confirmed")
     assert rows("SELECT slot FROM spends") == [(0,)]
+
+
+def test_the_hot_wallets_excess_leaves_when_nothing_else_is_on_its_way(rich: Rig) -> None:
+    cold = rich.recipient()
+    rich.env |= {f"{rich.code.upper()}_COLD_ADDRESS": cold, "HOT_LIMIT_USD": "50"}
+    rich.restart()
+    rich.advance()
+    recipient = rich.recipient()
+    order = rich.order(recipient)
+    rich.sign()
+    with capture_logs() as logs:
+        sweep.keep_treasury(rich.code)
+    assert (rows("SELECT purpose FROM spends"), logs) == ([("payout",)], []), "it waits for its turn"
+    rich.follow()
+    sweep.keep_treasury(rich.code)
+    later = rich.order(rich.recipient())
+    rich.sign()
+    assert rows("SELECT purpose FROM spends ORDER BY id") == [("payout",), ("cold",)]
+    rich.follow()
+    rich.follow()
+    assert (status(order), status(later)) == ("confirmed", "confirmed")
+    assert rich.units_at(cold) > 0
+    assert rich.findings() == []

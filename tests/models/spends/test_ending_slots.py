@@ -156,6 +156,8 @@ def test_a_confirmed_spend_that_a_reorg_took_gives_its_slot_back(chain: Chain) -
     after = bury(row, "expired")
     assert after is not None
     assert (after.state, after.problem, next_slot()) == ("confirmed", spend_tracking.EXPIRED, 0)
+    spend(slot=1)
+    assert spend_reads.is_gap("ethereum", SENDER, 0), "one behind it waits"
     again = ending()
     assert again.slot == 0
     assert unexplained.holders(a_departure_of(again)) == [again.id]
