@@ -60,7 +60,7 @@ def fund(ctx: Context, network: Network, *steps: Fund) -> int:
     """
     most, outputs_max = most_units(ctx, network), traits_of(network).outputs_max
     fair = [step for step in steps if _is_fair(network, step, most)]
-    return sum(_start(ctx, network, fair[at : at + outputs_max]) for at in range(0, len(fair), outputs_max))
+    return _start_each(ctx, network, [fair[at : at + outputs_max] for at in range(0, len(fair), outputs_max)])
 
 
 def _is_fair(network: Network, step: Fund, most: int) -> bool:
@@ -89,13 +89,15 @@ def _start(ctx: Context, network: Network, steps: Sequence[Fund]) -> int:
         if len(steps) == 1:
             raise
         log.info("funding.split", network=network.code, addresses=len(steps), reason=str(error))
-        return _start_halves(ctx, network, steps)
+        half = len(steps) // 2
+        return _start_each(ctx, network, [steps[:half], steps[half:]])
     return 0 if started is None else len(steps)
 
 
-def _start_halves(ctx: Context, network: Network, steps: Sequence[Fund]) -> int:
-    half, errors, funded = len(steps) // 2, list[Exception](), 0
-    for part in (steps[:half], steps[half:]):
+def _start_each(ctx: Context, network: Network, parts: Sequence[Sequence[Fund]]) -> int:
+    """Fund each part with a spend of its own. Raises the last part's error only if none was funded."""
+    errors, funded = list[Exception](), 0
+    for part in parts:
         try:
             funded += _start(ctx, network, part)
         except (InsufficientCoinError, SpendRefusedError) as error:

@@ -156,3 +156,14 @@ def test_a_hot_wallet_short_of_coin_funds_whom_it_can(
     monkeypatch.setattr(spender, "draft", draft)
     assert funding.fund(world.ctx, world.network, gas(world, 1), gas(world, 2)) == 2
     assert funded() == [["1"], ["2"]]
+
+
+def test_a_company_that_cannot_be_funded_keeps_the_count_of_those_before(
+    world: SpendWorld, paper: Callable[..., PaperSpender]
+) -> None:
+    spender = paper("counter", outputs_max=1)
+    spender.refused |= {f"0x{2:040x}", f"0x{3:040x}"}
+    assert funding.fund(world.ctx, world.network, gas(world, 1), gas(world, 2), gas(world, 3)) == 1
+    with pytest.raises(SpendRefusedError):
+        funding.fund(world.ctx, world.network, gas(world, 2), gas(world, 3))
+    assert funding.fund(world.ctx, world.network) == 0
