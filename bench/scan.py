@@ -4,7 +4,7 @@
 each, half of them token transfers, and read by the adapter that the gateway uses. Matching (chains.matching) is the
 gateway's own query against pools that hold 1,000 and 5,000,000 addresses. `--network bitcoin` reads a full block of
 bitcoin instead (chains.bitcoin) and matches its recipients and coins; `--network tron` reads blocks of TRON,
-`--network solana` full blocks of Solana.
+`--network solana` full blocks of Solana, `--network ton` busy ones of TON.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from bench.chains import bitcoin, solana, tron
+from bench.chains import bitcoin, solana, ton, tron
 from bench.chains.known import Known
 from bench.chains.matching import BLOCKS, measure_matching
 from bench.measuring.harness import Site
@@ -87,8 +87,18 @@ def measure_solana(size: Size) -> None:
     solana.measure_blocks(size.blocks)
 
 
+def measure_ton(size: Size) -> None:
+    ton.measure_blocks(size.blocks)
+
+
 MEASURES: Final[Mapping[str, Callable[[Size], None]]] = MappingProxyType(
-    {NETWORK: measure_ethereum, "bitcoin": measure_bitcoin, "tron": measure_tron, "solana": measure_solana}
+    {
+        NETWORK: measure_ethereum,
+        "bitcoin": measure_bitcoin,
+        "tron": measure_tron,
+        "solana": measure_solana,
+        "ton": measure_ton,
+    }
 )
 
 

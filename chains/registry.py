@@ -21,6 +21,7 @@ _MODULES: Final[Mapping[str, str]] = MappingProxyType(
         "bitcoin": "chains.bitcoin.family",
         "tron": "chains.tron.family",
         "solana": "chains.solana.family",
+        "ton": "chains.ton.family",
     }
 )
 

@@ -21,6 +21,7 @@ _MODULES: Final[Mapping[str, str]] = MappingProxyType(
         "bitcoin": "devstack.bitcoin.family",
         "tron": "devstack.tron.family",
         "solana": "devstack.solana.family",
+        "ton": "devstack.ton.family",
     }
 )
 

@@ -6,19 +6,16 @@ One block of 525 transactions, a fifth of them transfers of an offered token, is
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import json
 import random
-import subprocess
 import sys
-from collections.abc import Iterator
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from statistics import median
 from typing import Any, Final
 
 from bench.chains.known import Known
+from bench.chains.serving import serve, served
 from bench.measuring.timed import timed
 from chains.solana import programs
 from chains.solana.nodes import solana_providers
@@ -42,7 +39,8 @@ def measure_blocks(count: int) -> None:
     """Print the processor time of a block in this program."""
     catalogue = load_catalogue("development")
     network, pairs = catalogue.networks[NETWORK], catalogue.pairs_on(NETWORK)
-    with served(count) as (url, chain):
+    chain = Chain(count)
+    with served("bench.chains.solana", count) as url:
         reader = SolanaReader(pairs, solana_providers(network, [url], timeout_s=60))
         known, samples = Known(chain.ours), []
 
@@ -142,51 +140,5 @@ class Chain:
         }  # fmt: skip
 
 
-class Handler(BaseHTTPRequestHandler):
-    """The requests of one connection."""
-
-    protocol_version = "HTTP/1.1"
-    # Head and body are two writes: each answer would wait 40 ms for the client's kernel.
-    disable_nagle_algorithm = True
-    chain: Chain
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        result = self.chain.answer(asked["method"], asked["params"])
-        body = f'{{"jsonrpc":"2.0","id":{asked["id"]},"result":{result}}}'.encode()
-        is_packed = "gzip" in self.headers.get("Accept-Encoding", "")
-        body = gzip.compress(body, 6) if is_packed else body
-        self.send_response(200)
-        if is_packed:
-            self.send_header("Content-Encoding", "gzip")
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None: ...
-
-
-@contextlib.contextmanager
-def served(count: int) -> Iterator[tuple[str, Chain]]:
-    """Serve a chain from a process of its own, whose time does not count."""
-    chain = Chain(count)
-    argv = [sys.executable, "-m", "bench.chains.solana", str(count)]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            assert server.stdout is not None
-            yield f"http://127.0.0.1:{int(server.stdout.readline())}", chain
-        finally:
-            server.terminate()
-
-
-def main() -> None:
-    """Serve blocks, after printing the port."""
-    Handler.chain = Chain(int(sys.argv[1]))
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        print(server.server_port, flush=True)
-        server.serve_forever()
-
-
 if __name__ == "__main__":
-    main()
+    serve(Chain(int(sys.argv[1])).answer)

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from statistics import median_low
 from typing import Generic, TypeVar
 
 import structlog
@@ -14,10 +15,14 @@ from chains.base import (
     Block,
     BlockScan,
     ContradictionError,
+    DisagreementError,
     NotYetError,
+    Ours,
     ProviderError,
     Recorded,
     Skipped,
+    Transfer,
+    witnesses_needed,
 )
 from chains.net.at_once import majority
 from chains.net.budget import budget
@@ -174,3 +179,83 @@ class NodesReader(ABC, Generic[C]):
 
     def _hash(self, node: C, height: int) -> str:
         return self._header(node, height).hash
+
+
+class FinalReader(NodesReader[C]):
+    """Reads a network whose nodes show final blocks alone, with headers that no hash proves."""
+
+    def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False, upon: str = "") -> Sequence[BlockScan]:
+        """Return the scans of the next blocks; see chains.family."""
+        del whole  # Nothing is ever left out.
+        try:
+            return self._marked(
+                self._providers.attempt(lambda node: self._next(node, after, head, ours, upon), kind=Kind.BLOCKS)
+            )
+        except NotYetError:
+            return ()
+
+    def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | Skipped | None:
+        """Return a block as another provider reports it, SKIPPED, or None if that one does not have it yet."""
+        try:
+            return self._providers.attempt(
+                lambda node: self._again(node, height, ours), second=True, but_by=but_by, kind=Kind.BLOCKS
+            )
+        except NotYetError:
+            return None
+
+    def final_height(self) -> int | None:
+        """Return the median of the nodes' heads, the lower of two; None if too few answer."""
+        answers = self._providers.everyone(self._final, kind=Kind.HEAD, decides=majority())
+        heights = [each for each in answers if isinstance(each, int)]
+        return median_low(heights) if len(heights) >= witnesses_needed(self.providers) else None
+
+    def _dated(self, scan: BlockScan) -> BlockScan:
+        """Return a scan whose time no other provider contradicts, if it has transfers that depend on the time."""
+        if scan.transfers:
+            self._witnessed(scan.block)
+        return scan
+
+    def _witnessed(self, block: Block) -> Block:
+        """Return a block unless another provider reports its hash with another header: no hash proves a header here.
+
+        Providers that lag do not count, so one that is ahead is believed. Of those that report the hash, a minority
+        rests. Raises DisagreementError on a tie, and ContradictionError for a minority's header.
+        """
+        if self.providers == 1:
+            return block
+        same, other = self._providers.compare(lambda node: self._header_of(node, block), block)
+        if other > same:
+            raise ContradictionError(f"most providers report another header of block {block.height}")
+        if other == same:
+            raise DisagreementError(f"providers report different headers of block {block.height}")
+        return block
+
+    def _header_of(self, node: C, block: Block) -> Block:
+        """Return a node's header of a block. Raises NotYetError if the node has another block there, or none."""
+        header = self._header(node, block.height)
+        if header.hash != block.hash:
+            raise NotYetError(f"another block than {block.hash}")
+        return header
+
+    @abstractmethod
+    def _next(self, node: C, after: int, head: int, ours: Ours, upon: str) -> Sequence[BlockScan]:
+        """Return one node's scans of the next blocks. Raises NotYetError."""
+
+    @abstractmethod
+    def _again(self, node: C, height: int, ours: Ours) -> BlockScan | Skipped:
+        """Return one node's scan of a block. Raises NotYetError."""
+
+    @abstractmethod
+    def _final(self, node: C) -> int:
+        """Return one node's newest final height."""
+
+
+def is_same(transfer: Transfer, recorded: Recorded) -> bool:
+    """Return True if a transfer is the one that was recorded."""
+    return (transfer.txid, transfer.ordinal, transfer.currency, transfer.units, transfer.recipient) == (
+        recorded.txid,
+        recorded.ordinal,
+        recorded.currency,
+        recorded.units,
+        recorded.recipient,
+    )

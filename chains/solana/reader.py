@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise, takewhile
-from statistics import median_low
 from typing import Final
 
 from chains.base import (
@@ -25,14 +24,11 @@ from chains.base import (
     Recorded,
     Skipped,
     Snapshot,
-    Transfer,
-    witnesses_needed,
 )
 from chains.net import several
-from chains.net.at_once import majority
 from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.providers import RpcProviders
-from chains.net.reader import NodesReader
+from chains.net.reader import FinalReader, is_same
 from chains.net.usage import Kind
 from chains.one_transfer import departed
 from chains.solana import accounts, nodes, wire
@@ -54,7 +50,7 @@ _UNREADABLE: Final = {
 }
 
 
-class SolanaReader(NodesReader[JsonRpc]):
+class SolanaReader(FinalReader[JsonRpc]):
     """Reads one Solana network, as chains.family.SenderReader."""
 
     # A node that does not know a deposit's transaction is asked for its whole block.
@@ -75,30 +71,6 @@ class SolanaReader(NodesReader[JsonRpc]):
             return self._providers.attempt(lambda node: self._witnessed_at(node, height))
         except NotYetError:
             return None
-
-    def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False, upon: str = "") -> Sequence[BlockScan]:
-        """Return the scans of the next blocks; see chains.family."""
-        del whole  # Nothing is ever left out.
-        try:
-            return self._marked(
-                self._providers.attempt(lambda node: self._next(node, after, head, ours, upon), kind=Kind.BLOCKS)
-            )
-        except NotYetError:
-            return ()
-
-    def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | Skipped | None:
-        """Return a block as another provider reports it, SKIPPED, or None if that one does not have it yet."""
-        try:
-            return self._providers.attempt(
-                lambda node: self._again(node, height, ours), second=True, but_by=but_by, kind=Kind.BLOCKS
-            )
-        except NotYetError:
-            return None
-
-    def final_height(self) -> int | None:
-        """Return the median of the nodes' final slots, the lower of two; None if too few answer."""
-        heights = [each for each in self._providers.everyone(nodes.head, decides=majority()) if isinstance(each, int)]
-        return median_low(heights) if len(heights) >= witnesses_needed(self.providers) else None
 
     def locate(self, txid: str) -> int | None:
         """Return the slot that most nodes report for a transaction, or None if no node knows it."""
@@ -154,30 +126,12 @@ class SolanaReader(NodesReader[JsonRpc]):
         [scan] = matched([there], ours.addresses)
         return self._dated(scan)
 
-    def _dated(self, scan: BlockScan) -> BlockScan:
-        """Return a scan whose time no other provider contradicts, if it has transfers that depend on the time."""
-        if scan.transfers:
-            self._witnessed(scan.block)
-        return scan
-
     def _witnessed_at(self, node: JsonRpc, height: int) -> Block | Skipped:
         at = nodes.block_at(node, height)
         return at if isinstance(at, Skipped) else self._witnessed(at)
 
-    def _witnessed(self, block: Block) -> Block:
-        """Return a block unless another provider reports its hash with another header: no hash proves a header here.
-
-        Providers that lag do not count, so one that is ahead is believed. Of those that report the hash, a minority
-        rests. Raises DisagreementError on a tie, and ContradictionError for a minority's header.
-        """
-        if self.providers == 1:
-            return block
-        same, other = self._providers.compare(lambda node: _header_of(node, block), block)
-        if other > same:
-            raise ContradictionError(f"most providers report another header of block {block.height}")
-        if other == same:
-            raise DisagreementError(f"providers report different headers of block {block.height}")
-        return block
+    def _final(self, node: JsonRpc) -> int:
+        return nodes.head(node)
 
     def _shown(self, node: JsonRpc, height: int) -> Block:
         return self._header(node, height)
@@ -204,15 +158,7 @@ class SolanaReader(NodesReader[JsonRpc]):
             credited = list(credits_of(shown.entry(), self._assets))
         else:
             return False
-        return any(_is_same(each, recorded) for each in transfers_to({recorded.recipient}, credited))
-
-
-def _header_of(node: JsonRpc, block: Block) -> Block:
-    """Return a node's header of a block. Raises NotYetError if the node has another block there, or none."""
-    at = nodes.block_at(node, block.height)
-    if isinstance(at, Skipped) or at.hash != block.hash:
-        raise NotYetError(f"another block than {block.hash}")
-    return at
+        return any(is_same(each, recorded) for each in transfers_to({recorded.recipient}, credited))
 
 
 def _joined(after: int, slots: Sequence[int], fetched: several.Fetched[int, Read]) -> list[Read]:
@@ -255,16 +201,6 @@ def _shown_tx(node: JsonRpc, txid: str) -> wire.Found | None:
     if shown is not None and shown.transaction.signatures[:1] != [txid]:
         raise ContradictionError("another transaction than was asked for")
     return shown
-
-
-def _is_same(transfer: Transfer, recorded: Recorded) -> bool:
-    return (transfer.txid, transfer.ordinal, transfer.currency, transfer.units, transfer.recipient) == (
-        recorded.txid,
-        recorded.ordinal,
-        recorded.currency,
-        recorded.units,
-        recorded.recipient,
-    )
 
 
 def _lacking(node: JsonRpc) -> list[str]:

@@ -15,9 +15,16 @@ from chains.ton.transactions import Transaction
 
 INTERNAL_TRANSFER: Final = 0x178D4519
 """Brings jettons from one jetton wallet, or from the master, to another wallet."""
+EXCESS: Final = 0xD53276DB
+"""Returns the coin that a transfer of jettons did not need, to the account that its sender named."""
 
 _OPERATION_BITS: Final = 32
 _QUERY_BITS: Final = 64
+
+
+def mark_of(query_id: int) -> str:
+    """Return the mark by which transfers of jettons are known as our own; '' for a transfer without a number."""
+    return f"{query_id:016x}" if query_id else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +51,12 @@ def coin_credit(transaction: Transaction, jettons: Collection[Jetton]) -> CoinCr
     """Return the coin that a transaction brings to its account; None if it brings none, or returns it.
 
     An aborted transaction keeps the coin too: an address without a contract runs no code. Coin from one of the
-    account's own jetton wallets came along with jettons and is no payment.
+    account's own jetton wallets came along with jettons and is no payment, and neither is the rest of a transfer's gas.
     """
     message = transaction.incoming
     if message.kind != "internal" or message.bounced or transaction.bounce is not None or message.units == 0:
+        return None
+    if _operation(message) == EXCESS:
         return None
     if any(jetton.wallet(message.recipient) == message.sender for jetton in jettons):
         return None
@@ -68,6 +77,30 @@ def jetton_credit(transaction: Transaction, jettons: Collection[Jetton]) -> Jett
     owners = ((jetton, jetton.owner(message.state)) for jetton in jettons)
     jetton, owner = next(((jetton, owner) for jetton, owner in owners if owner is not None), (None, None))
     return None if jetton is None or owner is None else _internal_transfer(message, jetton, owner)
+
+
+def is_departure(transaction: Transaction) -> bool:
+    """Return True if the account sent messages of its own accord: by a request, or for a contract that it trusts."""
+    is_reply = transaction.bounce is not None or not transaction.outgoing
+    return transaction.incoming.kind == "in" or not is_reply
+
+
+def charge_units(transaction: Transaction, credited_units: int) -> int:
+    """Return the coin that the account lost besides a payment, in base units: rent and gas for receiving.
+
+    Negative for coin that came without being a payment: along with jettons, or as the rest of a transfer's gas. Coin
+    that bounced back is no charge: it is part of the spend that had sent it. So is a request as a whole.
+    """
+    if is_departure(transaction):
+        return 0
+    units = transaction.incoming.units if transaction.incoming.bounced else credited_units
+    return units - transaction.change
+
+
+def _operation(message: Message) -> int | None:
+    """Return the number with which a message's body begins; None without one."""
+    body = message.body
+    return None if body.is_exotic or body.bits < _OPERATION_BITS else Slice(body).uint(_OPERATION_BITS)
 
 
 def _internal_transfer(message: Message, jetton: Jetton, owner: str) -> JettonCredit | None:

@@ -24,7 +24,7 @@ HASH_DIGITS: Final = 64
 Family = Literal["evm", "tron", "solana", "ton", "bitcoin"]
 Claim = Literal["counter", "coins", "window"]
 
-SERVED_FAMILIES: Final[frozenset[Family]] = frozenset({"evm", "bitcoin", "tron", "solana"})
+SERVED_FAMILIES: Final[frozenset[Family]] = frozenset({"evm", "bitcoin", "tron", "solana", "ton"})
 """The families whose networks this version reads and spends on. It knows the written addresses of all families."""
 
 

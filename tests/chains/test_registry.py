@@ -48,7 +48,8 @@ def test_a_network_without_providers_is_not_served() -> None:
         reader(NETWORKS["bsc"], settings(ETHEREUM_RPC_URLS="http://127.0.0.1:1"))
 
 
-def test_a_family_that_this_version_does_not_know_is_not_served() -> None:
+def test_a_family_that_this_version_does_not_know_is_not_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_MODULES", {})
     with pytest.raises(LookupError, match="ton is not served"):
         reader(NETWORKS["ton"], settings().model_copy(update={"rpc_urls": {"ton": ("http://127.0.0.1:1",)}}))
 

@@ -128,7 +128,7 @@ def test_descriptors_of_bitcoin_cover_both_accounts(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(
     ("network", "problem"),
-    [("ethereum", "cannot be watched"), ("nowhere", "no network nowhere"), ("ton", "ton is not served")],
+    [("ethereum", "cannot be watched"), ("nowhere", "no network nowhere"), ("ton", "cannot be watched")],
 )
 def test_a_network_that_cannot_be_watched_is_refused(network: str, problem: str) -> None:
     result = descriptor(network)

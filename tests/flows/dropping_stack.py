@@ -20,7 +20,9 @@ from devstack.supervise.ports import LOOPBACK
 # Every second broadcast is taken and its answer lost, the first one too.
 EVERY = 2
 # By the method that is called, or by the path.
-BROADCASTS = frozenset({"eth_sendRawTransaction", "sendrawtransaction", "/wallet/broadcasthex", "sendTransaction"})
+BROADCASTS = frozenset(
+    {"eth_sendRawTransaction", "sendrawtransaction", "/wallet/broadcasthex", "sendTransaction", "sendBoc"}
+)
 
 
 class Dropping(ThreadingHTTPServer):

@@ -18,6 +18,7 @@ from tests.chains.contract.bitcoin import BitcoinRig, RealBitcoinRig
 from tests.chains.contract.evm import EvmRig
 from tests.chains.contract.rig import Rig
 from tests.chains.contract.solana import SolanaRig
+from tests.chains.contract.ton import TonRig
 from tests.chains.contract.toy import CoinsRig, CounterRig, SeqnoRig, WindowRig
 from tests.chains.contract.tron import TronRig
 from tests.chains.toy.nodes import NODES
@@ -28,6 +29,7 @@ RIGS: Final[tuple[type[Rig], ...]] = (
     EvmRig,
     TronRig,
     SolanaRig,
+    TonRig,
     RealBitcoinRig,
     BitcoinRig,
     CounterRig,
@@ -108,6 +110,8 @@ def start(
                 made = TronRig(database, stack)
             elif kind is SolanaRig:
                 made = SolanaRig(database, stack)
+            elif kind is TonRig:
+                made = TonRig(database, stack)
             else:
                 made = kind(database)
             return stack.enter_context(made.served_by(providers, **env))

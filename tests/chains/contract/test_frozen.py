@@ -93,7 +93,8 @@ def test_where_the_issuer_freezes_our_own_wallet_the_coin_is_frozen_and_its_payo
     rich.follow()
 
     assert [(rich.units_at(order.address), status(order)) for order in orders] == [(rich.price, "confirmed")] * 2
-    assert rows("SELECT purpose, count(*) FROM spends WHERE purpose = 'payout' GROUP BY 1") == [("payout", 2)]
+    spends = 2 if traits_of(rich.network).outputs_max == 1 else 1
+    assert rows("SELECT purpose, count(*) FROM spends WHERE purpose = 'payout' GROUP BY 1") == [("payout", spends)]
     assert freezes.listing() == []
     assert rich.findings() == []
 
@@ -173,6 +174,8 @@ def test_one_of_two_providers_freezes_no_coin_and_fails_no_payout(start: Callabl
     assert (status(kept), status(paid), freezes.listing()) == ("approved", "sent", [])
 
     rig.be_honest()
+    # Where a wallet sends one spend after the other, this one ends first.
+    rig.follow()
     for _ in range(2):
         rig.pass_time(REFUSED_FOR_S)
         rig.sign()

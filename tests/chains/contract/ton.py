@@ -14,6 +14,7 @@ from chains.ton.cells import Cell
 from chains.ton.slices import Builder, Slice
 from chains.ton.transfers import JettonTransfer
 from chains.ton.wallet import CODE, StateInit, wallet_id, wallet_state
+from core.catalogue.families import traits_of
 from devstack.ton import jettons
 from devstack.ton.blocks import Ran
 from devstack.ton.buyer import GAS_UNITS, LIFE_S, new_address, seqno_in
@@ -53,6 +54,7 @@ class TonRig(Rig):
     code = "ton"
     currency = "USDT"
     claim = "counter"
+    at_once = 8
     lacks: ClassVar = {
         "pay_ripening": "validators' earnings come to no account of the basechain by itself",
         "leave_hole": "every height of the masterchain has a block",
@@ -118,6 +120,11 @@ class TonRig(Rig):
         self.forget_waiting()
         self.pass_time(LIFE_S + 1)
         self.mine()
+
+    def outlast(self) -> None:
+        # Blocks are dated by whole seconds.
+        self.pass_time(traits_of(self.network).window_s + 1)
+        self.advance()
 
     def refuse(self, address: str) -> None:
         self.ton.give_tokens(address, 0)

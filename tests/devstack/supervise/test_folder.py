@@ -213,11 +213,11 @@ def test_processes_see_our_chains_and_no_others(tmp_path: Path, leash: Leash) ->
 
 def test_all_networks_are_those_with_a_development_chain() -> None:
     evm = ("ethereum", "bsc", "polygon", "avalanche", "base", "arbitrum")
-    assert parse_networks("all") == (*evm, "tron", "solana", "bitcoin")
+    assert parse_networks("all") == (*evm, "tron", "solana", "ton", "bitcoin")
     assert parse_networks(" bsc, ethereum,bsc") == ("bsc", "ethereum")
 
 
-@pytest.mark.parametrize("text", ["", ",", "ethereum,nowhere", "ton", "ALL"])
+@pytest.mark.parametrize("text", ["", ",", "ethereum,nowhere", "TON", "ALL"])
 def test_other_networks_are_refused(text: str) -> None:
     with pytest.raises(PlanError, match="ethereum, bsc"):
         parse_networks(text)

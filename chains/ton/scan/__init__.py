@@ -1,0 +1,1 @@
+"""Reads the blocks that one block of TON's masterchain adds, and finds the credits in them."""

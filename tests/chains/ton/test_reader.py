@@ -1,0 +1,269 @@
+"""The scan of a TON network, its balances, numbers and departures, from providers of which one may lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from chains.base import AbsentError, DisagreementError, NotYetError, Place, ProviderError
+from chains.spending import Departure
+from chains.ton import boc, messages, requests
+from chains.ton.credits import mark_of
+from chains.ton.nodes import LackedError
+from chains.ton.requests import Action
+from chains.ton.slices import Builder
+from chains.ton.wallet import wallet_id
+from tests.chains.ton.reading import COIN, HOT, OURS, SECOND, STRANGER, World, lying, pair_of, world
+from tests.chains.ton.world import LIFE_S, TON, Wallet, coin
+from tests.peers.json_rpc_node import Refusal
+
+EXCESS = 0xD53276DB
+OTHER = "0:" + "66" * 32
+
+
+@pytest.fixture
+def chain() -> Iterator[World]:
+    with world() as made:
+        yield made
+
+
+def give_hot(chain: World, units: int = 100 * TON) -> None:
+    HOT.seqno = 0
+    chain.simulator.give(HOT.address, units)
+    chain.simulator.mine()
+
+
+def charges(chain: World, first: int) -> list[tuple[str, int]]:
+    return [(charge.address, charge.units) for scan in chain.scans(first) for charge in scan.charges]
+
+
+# Reading -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_page_cut(chain: World) -> None:
+    """A node shows one transaction a page: all are read. A page that does not go on contradicts itself."""
+    paid = [coin(address, TON).message() for address in (OURS.address, SECOND, STRANGER)]
+    first = chain.pay(*paid)
+
+    def cut(truth: Any, _asked: dict[str, Any]) -> Any:
+        return truth | {"transactions": truth["transactions"][:1], "incomplete": len(truth["transactions"]) > 1}
+
+    with lying(chain, getBlockTransactionsExt=cut) as liar:
+        assert liar.transfers(first) == chain.transfers(first)
+    endless = lambda truth, _asked: truth | {"incomplete": True}  # noqa: E731
+    with lying(chain, getBlockTransactionsExt=endless) as liar, pytest.raises(ProviderError, match="no last page"):
+        liar.transfers(first)
+
+
+def test_coin_between_our_own_addresses_is_no_payment(chain: World) -> None:
+    give_hot(chain)
+    first = chain.send(HOT, coin(OURS.address, TON), coin(STRANGER, TON))
+    chain.simulator.settle()
+    assert chain.transfers(first) == []
+    assert [(sender, len(txid)) for scan in chain.scans(first) for sender, txid in scan.sent] == [(HOT.address, 64)]
+
+
+def test_a_transaction_of_another_account_than_its_bytes_show_is_not_read(chain: World) -> None:
+    first = chain.pay(coin(OURS.address, TON), coin(SECOND, TON))
+
+    def swapped(truth: Any, _asked: dict[str, Any]) -> Any:
+        texts = [one["data"] for one in truth["transactions"]]
+        for one, text in zip(truth["transactions"], reversed(texts), strict=True):
+            one["data"] = text
+        return truth
+
+    with lying(chain, getBlockTransactionsExt=swapped) as liar, pytest.raises(ProviderError):
+        liar.transfers(first)
+
+
+def test_charges_are_what_an_address_lost_besides_its_spends(chain: World) -> None:
+    give_hot(chain)
+    chain.send(HOT, coin(STRANGER, 1))
+    chain.simulator.settle()
+    first = chain.pay(coin(HOT.address, TON))
+    (paid,) = [each.transaction for each in chain.simulator.ran[HOT.address] if each.transaction.incoming.units == TON]
+    assert charges(chain, first) == [(HOT.address, paid.total_fees)]
+    assert paid.total_fees > 0
+
+    rest = Builder().uint(EXCESS, 32).uint(7, 64).end()
+    back = chain.deliver(OTHER, messages.internal(HOT.address, TON, bounce=False, body=rest))
+    received = chain.simulator.ran[HOT.address][-1].transaction
+    assert charges(chain, back) == [(HOT.address, received.total_fees - TON)]
+    assert chain.transfers(back) == []
+
+    bounced = chain.send(HOT, coin(OTHER, TON, bounce=True))
+    chain.simulator.settle()
+    returned = chain.simulator.ran[HOT.address][-1].transaction
+    assert (returned.incoming.bounced, charges(chain, bounced)) == (True, [(HOT.address, returned.total_fees)])
+
+
+# Balances and numbers ------------------------------------------------------------------------------------------------
+
+
+def places(chain: World) -> list[Place]:
+    return [
+        Place(address=OURS.address, pair=None),
+        Place(address=OURS.address, pair=COIN),
+        Place(address=OURS.address, pair=pair_of(chain.usd.jetton)),
+        Place(address=SECOND, pair=pair_of(chain.usd.jetton)),
+    ]
+
+
+def test_balances_are_those_after_the_block_that_is_asked_for(chain: World) -> None:
+    chain.pay(coin(OURS.address, TON), chain.jettons(OURS.address, 500))
+    block = chain.reader.block(chain.simulator.head.id.seqno)
+    chain.pay(coin(OURS.address, TON))
+
+    shown = chain.reader.snapshot(places(chain), height=block.height, block_hash=block.hash)  # type: ignore[union-attr]
+    assert shown.units == (TON, TON, 500, 0)
+    with pytest.raises(NotYetError):
+        chain.reader.snapshot(places(chain), height=shown.height, block_hash="00" * 32)
+
+
+def test_providers_that_show_different_balances_disagree(chain: World) -> None:
+    chain.pay(coin(OURS.address, TON))
+    block = chain.reader.block(chain.simulator.head.id.seqno)
+
+    def more(truth: Any, _asked: dict[str, Any]) -> Any:
+        return truth | {"balance": str(int(truth["balance"]) + 1)}
+
+    def ask(liar: World, witnesses: int) -> tuple[int, ...]:
+        left = liar.reader.snapshot(
+            [Place(address=OURS.address, pair=None)],
+            height=block.height,  # type: ignore[union-attr]
+            block_hash=block.hash,  # type: ignore[union-attr]
+            witnesses=witnesses,
+        )
+        return left.units
+
+    with lying(chain, providers=2, getAddressInformation=more) as liar, pytest.raises(DisagreementError):
+        ask(liar, 1)
+    with lying(chain, providers=3, getAddressInformation=more) as liar:
+        assert ask(liar, 2) == (TON,)
+
+
+def test_numbers_are_found_by_old_states(chain: World) -> None:
+    give_hot(chain)
+    begun = chain.simulator.head.id.seqno
+    heights = [chain.send(HOT, coin(STRANGER, 1)) for _ in range(3)]
+    head = chain.simulator.mine(5)
+    assert [chain.reader.used_counters(HOT.address, height) for height in (begun, *heights, head)] == [0, 1, 2, 3, 3]
+    assert [chain.reader.counter_height(HOT.address, number, begun, head) for number in range(3)] == heights
+    for low, high in ((begun, heights[0]), (heights[2], head)):
+        with pytest.raises(ProviderError, match="did not take"):
+            chain.reader.counter_height(HOT.address, 1, low, high)
+
+
+def test_a_node_without_old_states_is_named(chain: World) -> None:
+    def pruned(truth: Any, asked: dict[str, Any]) -> Any:
+        return Refusal(500, "LITE_SERVER_NOTREADY: block is not applied") if asked.get("seqno") else truth
+
+    chain.simulator.mine(2)
+    assert chain.reader.lacking() == [[]]
+    with lying(chain, getAddressInformation=pruned) as liar:
+        ((line,),) = liar.reader.lacking()  # type: ignore[misc]
+        assert "old blocks" in line
+        with pytest.raises((LackedError, ProviderError)):
+            liar.reader.used_counters(HOT.address, 1)
+
+
+# Departures ----------------------------------------------------------------------------------------------------------
+
+
+def departed(chain: World, height: int) -> Departure | None:
+    block = chain.reader.block(height)
+    ((_, txid),) = chain.scan(height).sent
+    return chain.reader.departure(txid, block)  # type: ignore[arg-type]
+
+
+def test_a_departure_has_all_outputs_of_its_request(chain: World) -> None:
+    give_hot(chain)
+    sent = chain.send(HOT, coin(STRANGER, TON, memo="rent"), coin(OTHER, 2 * TON))
+    left = departed(chain, sent)
+    assert left is not None
+    assert [(each.recipient, each.units, each.memo) for each in left.outputs] == [
+        (STRANGER, TON, "rent"), (OTHER, 2 * TON, ""),
+    ]  # fmt: skip
+    own = chain.simulator.ran[HOT.address][-1].transaction
+    assert (left.sender, left.slot, left.is_transfer, left.failed) == (
+        HOT.address,
+        0,
+        True,
+        frozenset(),
+    )
+    assert (left.pair, left.fee_units) == (COIN, -own.change - 3 * TON)
+    assert boc.read(left.raw) == own.incoming.cell
+    ends_at = requests.read(own.incoming.body).request.valid_until
+    assert left.window is not None
+    assert left.window.ends_at == datetime.fromtimestamp(ends_at, UTC)
+
+
+def test_a_departure_of_jettons_is_known_by_its_mark(chain: World) -> None:
+    give_hot(chain)
+    chain.pay(chain.jettons(HOT.address, 900))
+    sent = chain.send(HOT, chain.usd.transfer(HOT, STRANGER, 5), chain.usd.transfer(HOT, OTHER, 6))
+    left = departed(chain, sent)
+    assert left is not None
+    assert left.pair is not None
+    assert (left.pair.contract, left.is_transfer, left.mark) == (
+        chain.usd.jetton.master,
+        True,
+        mark_of(7),
+    )
+    assert [each.units for each in left.outputs] == [5, 6]
+
+
+def test_a_departure_that_is_no_transfer_shows_the_coin_that_left(chain: World) -> None:
+    give_hot(chain)
+    body = Builder().uint(0x12345678, 32).end()
+    sent = chain.send(HOT, messages.internal(OTHER, TON, bounce=False, body=body))
+    left = departed(chain, sent)
+    assert left is not None
+    assert (left.is_transfer, [(each.recipient, each.units) for each in left.outputs]) == (
+        False,
+        [(OTHER, TON)],
+    )
+
+
+def test_a_skipped_message_is_a_failed_output(chain: World) -> None:
+    give_hot(chain, 5 * TON)
+    sent = chain.send(HOT, coin(STRANGER, TON), coin(OTHER, 50 * TON))
+    left = departed(chain, sent)
+    assert left is not None
+    assert (left.failed, len(left.outputs)) == (frozenset({1}), 2)
+
+
+def test_a_request_of_another_mode_is_no_transfer(chain: World) -> None:
+    give_hot(chain)
+    made = requests.Request(
+        wallet_id=wallet_id(is_test=False), valid_until=chain.simulator.now() + LIFE_S, seqno=0,
+        actions=(Action(2 + 128, coin(STRANGER, TON).message()),),
+    ).cell()  # fmt: skip
+    body = requests.signed(made, HOT.key.sign(made.hash))
+    chain.simulator.broadcast(messages.external(HOT.address, body, HOT.state))
+    left = departed(chain, chain.simulator.mine())
+    assert left is not None
+    assert not left.is_transfer
+
+
+def test_a_departure_that_no_block_has_is_absent(chain: World) -> None:
+    give_hot(chain)
+    sent = chain.send(HOT, coin(STRANGER, TON))
+    block = chain.reader.block(sent)
+    with pytest.raises(AbsentError):
+        chain.reader._departure(chain.reader._providers._nodes[0].client, "ab" * 32, block)  # type: ignore[arg-type]
+
+
+def test_a_key_of_another_wallet_proves_nothing(chain: World) -> None:
+    give_hot(chain)
+    sent = chain.send(HOT, coin(STRANGER, TON))
+    thief = Wallet("thief")
+
+    def another(truth: Any, _asked: dict[str, Any]) -> Any:
+        return truth | {"data": boc.write_base64(thief.state.data)}
+
+    with lying(chain, getAddressInformation=another) as liar:
+        assert departed(liar, sent) is None
