@@ -7,13 +7,13 @@ address and shows it large, the second orders the payout.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from falcon import Request, Response
 
 from api.pages import forms, icons
 from api.pages.languages import Language
-from api.pages.pages import NO_OUTCOME, HostedPage, Outcome, with_tag
+from api.pages.pages import NO_OUTCOME, HostedPage, Outcome
 from api.routes.payout_links.claims import CLAIM, find
 from core import errors
 from core.addresses.addresses import AddressError, ForeignAddressError, LostAddressError, display, parse
@@ -57,7 +57,7 @@ class ClaimPage(HostedPage):
 
     def on_get(self, req: Request, resp: Response, token: str) -> None:
         """Show a cheque to the holder of its token."""
-        self._show(req, resp, lambda say: with_tag(req, resp, self._text(token, say)))
+        self._show(req, resp, lambda say: self._new_text(req, resp, say, self._inputs(token, say)))
 
     on_head = on_get
 
@@ -97,30 +97,33 @@ class ClaimPage(HostedPage):
     def _network(self, row: PayoutLinkRow) -> Network:
         return self._gateway.catalogue.networks[row.network]
 
-    def _text(self, token: str, say: Language, outcome: Outcome = NO_OUTCOME) -> str:
+    def _text(self, token: str, say: Language, outcome: Outcome) -> str:
+        return self._page.render(say=say, tag="", **self._inputs(token, say, outcome))
+
+    def _inputs(self, token: str, say: Language, outcome: Outcome = NO_OUTCOME) -> dict[str, Any]:
+        """Return all that a cheque's page shows."""
         row = find(token)
         view = payout_link_views.public(self._gateway.catalogue, row)
         network = self._network(row)
         payout = payouts.find(row.merchant_id, row.payout_id) if row.payout_id else None
         checked = outcome.fields.get("checked", "")
-        return self._page.render(
-            say=say,
-            link=view,
-            words=words_of(say, view["status"], payout, is_checked=bool(checked)),
-            sent=None if payout is None else self._sent(network, payout),
-            problem=outcome.problem,
-            address=outcome.fields.get("address", ""),
-            memo=outcome.fields.get("memo", ""),
-            checked=checked,
-            groups=[checked[at : at + GROUP_CHARS] for at in range(0, len(checked), GROUP_CHARS)],
-            expires_unix=int(row.expires_at.timestamp()),
-            network_name=network.name,
-            takes_memo=traits_of(network).has_memo,
-            coin_icon=icons.COINS[row.currency],
-            network_icon=icons.NETWORKS[row.network],
+        return {
+            "link": view,
+            "words": words_of(say, view["status"], payout, is_checked=bool(checked)),
+            "sent": None if payout is None else self._sent(network, payout),
+            "problem": outcome.problem,
+            "address": outcome.fields.get("address", ""),
+            "memo": outcome.fields.get("memo", ""),
+            "checked": checked,
+            "groups": [checked[at : at + GROUP_CHARS] for at in range(0, len(checked), GROUP_CHARS)],
+            "expires_unix": int(row.expires_at.timestamp()),
+            "network_name": network.name,
+            "takes_memo": traits_of(network).has_memo,
+            "coin_icon": icons.COINS[row.currency],
+            "network_icon": icons.NETWORKS[row.network],
             # The reader's device decides: a cheque has no theme of its own.
-            theme="light dark",
-        )
+            "theme": "light dark",
+        }
 
     def _sent(self, network: Network, payout: PayoutRow) -> Sent:
         return Sent(

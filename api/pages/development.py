@@ -50,7 +50,7 @@ class DevelopmentPage(PaymentPage):
             endpoint=SELECT,
             params={"invoice_id": invoice_id},
             act=act,
-            show=lambda outcome, say: self._text(invoice_id, app_now(), say, outcome),
+            show=lambda outcome, say: self._text(invoice_id, say, outcome),
         )
 
     def _do(self, invoice: InvoiceRow, act: str) -> None:

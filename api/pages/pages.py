@@ -43,18 +43,16 @@ from core.invoices import uris
 from core.money import parse_units
 from core.settings.settings import Settings
 from core.texts.qr import qr_data_uri
-from models.db.base import app_now
 from models.invoices import arrivals
 from models.invoices.rows import InvoiceRow
 from models.merchants import rows as merchants
 
 HERE: Final = Path(__file__).parent
 HTML: Final = "text/html; charset=utf-8"
+FOLDERS: Final = ("templates", "texts", "static")
 # The script that others begin with.
 COMMON: Final = "common.js"
 FOLLOWING: Final = ("pay.js", "claim.js", "link.js")
-# The place of a page's own ETag, which is computed without it.
-TAG_PLACE: Final = 'data-tag=""'
 # The significant digits of a rate.
 RATE_DIGITS: Final = 6
 # A page is compressed for each reader: this level takes a tenth of a millisecond.
@@ -143,6 +141,7 @@ class HostedPage:
         self._gateway = gateway
         self._headers = page_headers(gateway.settings)
         self._page = templates(static).get_template(self.template)
+        self._version = version()
         self._error_page = templates(static).get_template("error.html")
 
     def _show(
@@ -226,6 +225,17 @@ class HostedPage:
             resp.status = domain.status
             return self._error_text(say(self._error_key(domain)), say)
 
+    def _new_text(self, req: Request, resp: Response, say: Language, inputs: Mapping[str, Any]) -> str | None:
+        """Return the page that is made of these inputs, or None if the reader has this version.
+
+        The ETag follows from the inputs, so a poll that finds nothing new renders nothing. The page holds it, for the
+        first question of its script.
+        """
+        if http_cache.is_known(req, resp, repr((self._version, say.code, inputs)).encode(), is_weak=True):
+            return None
+        etag = (resp.get_header("ETag") or "").removeprefix("W/").strip('"')
+        return self._page.render(say=say, tag=etag, **inputs)
+
     def _reading(self, render: Callable[[], str | None]) -> str | None:
         with self._gateway.reads.taken():
             return render()
@@ -304,54 +314,57 @@ class PaymentPage(HostedPage):
             endpoint=SELECT,
             params=params,
             act=choose,
-            show=lambda outcome, say: self._text(invoice_id, app_now(), say, outcome),
+            show=lambda outcome, say: self._text(invoice_id, say, outcome),
         )
 
     def _render(self, req: Request, resp: Response, invoice_id: str, say: Language) -> str | None:
-        now = app_now()
-        text = self._text(invoice_id, now, say)
+        inputs, now = self._inputs(invoice_id, say)
         # The countdown uses the gateway's clock, not the device's. A header: inside the page it would change the ETag.
         resp.set_header(CLOCK_HEADER, str(int(now.timestamp() * 1000)))
-        return with_tag(req, resp, text)
+        return self._new_text(req, resp, say, inputs)
 
-    def _text(self, invoice_id: str, now: datetime, say: Language, outcome: Outcome = NO_OUTCOME) -> str:
+    def _text(self, invoice_id: str, say: Language, outcome: Outcome) -> str:
+        inputs, _ = self._inputs(invoice_id, say, outcome)
+        return self._page.render(say=say, tag="", **inputs)
+
+    def _inputs(self, invoice_id: str, say: Language, outcome: Outcome = NO_OUTCOME) -> tuple[dict[str, Any], datetime]:
+        """Return all that a payment's page shows, and the moment of the gateway's clock to which it belongs."""
         shown = find(self._gateway, invoice_id)
         row = shown.invoice
         came = arrivals.read(row.id, expires_at=row.expires_at)
+        shop, now = merchants.face_now(row.merchant_id)
         is_over_time = now >= row.expires_at
         stage = payment_stages.stage(self._gateway.catalogue, shown, came, is_over_time=is_over_time, say=say)
         offered = offered_for(self._gateway, row)
         view = public_view(self._gateway, shown, offered)
-        return self._page.render(
-            say=say,
-            payment=view,
-            stage=stage,
-            problem=outcome.problem,
-            methods=[self._method(method, amount=offered.amount(method)) for method in offered.methods],
-            transaction_url=self._transaction_url(row),
-            network_name=self._network_name(row.network),
-            shop=merchants.face_of(row.merchant_id),
-            theme=row.theme,
-            rate=rate_text(view),
-            fee_percent=row.subtract_percent,
-            has_strip=self._gateway.settings.development_desk_url is not None,
-            **self._ways_to_pay(row, stage),
-        )
+        inputs = {
+            "payment": view,
+            "stage": stage,
+            "problem": outcome.problem,
+            "methods": [self._method(method, amount=offered.amount(method)) for method in offered.methods],
+            "transaction_url": self._transaction_url(row),
+            "network_name": self._network_name(row.network),
+            "shop": shop,
+            "theme": row.theme,
+            "rate": rate_text(view),
+            "fee_percent": row.subtract_percent,
+            "has_strip": self._gateway.settings.development_desk_url is not None,
+        }
+        return inputs | self._ways_to_pay(row, stage), now
 
     def _transaction_url(self, invoice: InvoiceRow) -> str:
         network = self._gateway.catalogue.networks.get(invoice.network or "")
         return "" if network is None else self._gateway.settings.transaction_url(network, invoice.shown_txid)
 
     def _ways_to_pay(self, invoice: InvoiceRow, stage: Stage) -> dict[str, str]:
-        """Return the wallet link of the sum to send, and its code; empty texts while nothing has to be sent."""
+        """Return the wallet link of the sum to send, and that of its code; empty while nothing has to be sent."""
         pair = self._gateway.catalogue.pair(invoice.pay_currency or "", invoice.network or "")
         if pair is None or not stage.to_pay:
-            return {"wallet_uri": "", "wallet_code": ""}
+            return {"wallet_uri": "", "code_uri": ""}
         units = parse_units(stage.to_pay, digits=pair.decimals, error=ValueError)
         network = self._gateway.catalogue.networks[pair.network]
         request = uris.Request(network=network, pair=pair, address=invoice.address, units=units)
-        code = uris.code_uri(request)
-        return {"wallet_uri": uris.wallet_uri(request), "wallet_code": qr_data_uri(code) if code else ""}
+        return {"wallet_uri": uris.wallet_uri(request), "code_uri": uris.code_uri(request)}
 
 
 def page_headers(settings: Settings) -> tuple[tuple[str, str], ...]:
@@ -365,17 +378,6 @@ def _compress(req: Request, resp: Response) -> None:
     if resp.text is not None and takes_gzip(req.env.get("HTTP_ACCEPT_ENCODING", "")):
         resp.data, resp.text = gzip.compress(resp.text.encode(), PAGE_COMPRESSION, mtime=0), None
         resp.set_header("Content-Encoding", GZIP)
-
-
-def with_tag(req: Request, resp: Response, text: str) -> str | None:
-    """Return a page with its own ETag in it, or None if the reader has this version.
-
-    The script's first question names that version, and its answer has no body.
-    """
-    if http_cache.is_known(req, resp, text.encode(), is_weak=True):
-        return None
-    etag = (resp.get_header("ETag") or "").removeprefix("W/").strip('"')
-    return text.replace(TAG_PLACE, f'data-tag="{etag}"', 1)
 
 
 def takes_pages(req: Request) -> bool:
@@ -402,8 +404,15 @@ def templates(static: StaticFiles) -> jinja2.Environment:
         Markup=Markup,
         script_words=script_words,
     )
-    environment.filters.update(web_link=web_link, utc_time=utc_time, utc_day=utc_day)
+    environment.filters.update(web_link=web_link, utc_time=utc_time, utc_day=utc_day, qr=qr_data_uri)
     return environment
+
+
+@functools.cache
+def version() -> str:
+    """Return the digest of all that pages are made of, apart from their inputs."""
+    files = sorted(file for folder in FOLDERS for file in (HERE / folder).iterdir() if file.is_file())
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 @functools.cache
@@ -443,6 +452,12 @@ def utc_day(unix_s: int) -> str:
 
 def script_words(say: Language) -> str:
     """Return the texts that only scripts show, as JSON; each has the place of its value."""
+    return _script_words(say.code)
+
+
+@functools.cache
+def _script_words(code: str) -> str:
+    say = languages.languages()[code]
     places = {"left": "time", "days": "days", "stale": "time"}
     keys = [key.partition(".")[2] for key in say.texts if key.startswith("script.")]
     return json.dumps({key: say(f"script.{key}", **_place(places.get(key))) for key in keys}, ensure_ascii=False)

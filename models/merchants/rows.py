@@ -20,6 +20,10 @@ NAME_CHARS_MAX: Final = 255
 DISPLAY_NAME_CHARS_MAX: Final = 64
 LIST_MAX: Final = 1000
 
+_FACE: Final = (
+    "SELECT COALESCE(NULLIF(display_name, ''), name), contact, accent, COALESCE(l.digest, ''), app_now()"
+    " FROM merchants m LEFT JOIN merchant_logos l ON l.merchant_id = m.id WHERE m.id = %s"
+)
 _PUBLIC_ID_BYTES: Final = 15
 _SECRET_BYTES: Final = 32
 # What no key can be called never reaches PostgreSQL, which refuses NUL and would be asked for nothing.
@@ -169,14 +173,15 @@ def name_of(merchant_id: UUID) -> str:
 
 def face_of(merchant_id: UUID) -> Face:
     """Return a merchant as buyers see it. Raises LookupError if it does not exist."""
-    row = one(
-        "SELECT COALESCE(NULLIF(display_name, ''), name), contact, accent, COALESCE(l.digest, '') FROM merchants m"
-        " LEFT JOIN merchant_logos l ON l.merchant_id = m.id WHERE m.id = %s",
-        (merchant_id,),
-    )
+    return face_now(merchant_id)[0]
+
+
+def face_now(merchant_id: UUID) -> tuple[Face, datetime]:
+    """Return a merchant as buyers see it, and the gateway's clock. Raises LookupError if it does not exist."""
+    row = one(_FACE, (merchant_id,))
     if row is None:
         raise LookupError(f"merchant {merchant_id} does not exist")
-    return Face(*row)
+    return Face(*row[:-1]), row[-1]
 
 
 def set_face(

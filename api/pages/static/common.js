@@ -11,6 +11,7 @@ const show = (id, visible) => {
   const element = byId(id);
   if (element) element.hidden = !visible;
 };
+document.documentElement.dataset.scripts = "yes";
 // The texts that only scripts show, in the page's language.
 const WORDS = JSON.parse(document.body.dataset.words);
 // Moments are written as the language does, in the digits of the amounts.

@@ -50,6 +50,8 @@
       window.location.assign(page.dataset.success);
     }, 1000);
     setText("leaving-s", String(left));
+    // Said once: a reader of the screen would say each second.
+    setText("announced", byId("leaving-text").textContent);
     show("leaving", true);
     byId("stay").addEventListener("click", () => {
       window.clearInterval(timer);
@@ -97,16 +99,15 @@
     } catch {
       button.textContent = WORDS.copy_by_hand;
     }
-    setText("copied", button.textContent);
-    window.setTimeout(() => { button.textContent = label; setText("copied", ""); }, 2000);
+    setText("announced", button.textContent);
+    window.setTimeout(() => { button.textContent = label; setText("announced", ""); }, 2000);
   }
 
   // What only works with this script is shown by it.
   function enable() {
     putLastChoiceFirst();
     findMethods();
-    document.querySelectorAll("[data-copy]").forEach((button) => { button.hidden = false; });
-    ["remaining", "rate-left", "print"].forEach((id) => show(id, true));
+    ["remaining", "rate-left"].forEach((id) => show(id, true));
     setText("open-until", timeOf(Number(page.dataset.expires), { dateStyle: "medium", timeStyle: "short" }));
   }
 

@@ -480,6 +480,15 @@ def test_the_bare_address_leads_a_lost_buyer_back_to_the_shop(client: Client) ->
     assert client.simulate_get("/").json["error"]["code"] == "request.not_found"
 
 
+@pytest.mark.parametrize("spelling", ["{}", "{{{}}}", "urn:uuid:{}", "%7B{}%7D", "{} ", "{}%00", "{}?x", "{}\u0660"])
+@pytest.mark.parametrize("page", ["pay", "link"])
+def test_only_the_canonical_spelling_of_an_id_is_a_page(client: Client, page: str, spelling: str) -> None:
+    for number in (PAYMENT.upper(), PAYMENT.replace("-", ""), PAYMENT[:-1], f"{PAYMENT}0"):
+        answer = client.simulate_get(f"/{page}/{spelling.format(number)}", headers=BROWSER)
+        assert answer.status_code in {400, 404}
+        assert answer.headers["content-type"] == "text/html; charset=utf-8"
+
+
 @pytest.mark.parametrize("page", ["pay", "link", "claim"])
 def test_a_slash_behind_the_address_of_a_page_leads_a_browser_to_the_page(client: Client, page: str) -> None:
     path = f"/{page}/{PAYMENT}/"

@@ -300,6 +300,27 @@ def test_a_script_in_an_order_id_is_a_text(page: Page, site: str) -> None:
     assert page.title() == "Pay 125.50 USD"
 
 
+HOSTILE = {
+    "long": "x" * 4096,
+    "turned": "\u202eegap siht no yap\u202c\u2066",
+    "invisible": "\u200b\u200d\ufeff" * 50 + "a",
+    "quotes": "\"'`</bdi></p><h1>Payment received</h1><button>Pay</button>",
+    "controls": "a\u0007b\u0085c\u2028d",
+}
+
+
+def test_no_text_of_a_merchant_leaves_its_place(page: Page, site: str) -> None:
+    shop = add_merchant()
+    for name, text in HOSTILE.items():
+        page.goto(f"{site}/pay/{add_invoice(shop, expires_at='2100-01-01', order_id=text)}")
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
+        assert page.text_content(".order bdi") == text, name
+        assert page.locator("h1").all_inner_texts() == ["Waiting for your payment"], name
+        # The direction of the text ends with it.
+        assert page.evaluate("getComputedStyle(document.querySelector('.order bdi')).unicodeBidi") == "isolate"
+        assert page.inner_text("#address") == ADDRESS
+
+
 def test_all_that_is_needed_to_pay_is_in_view_on_a_small_phone(page: Page, site: str) -> None:
     page.set_viewport_size({"width": 360, "height": 640})
     page.goto(f"{site}/pay/{add_invoice(add_merchant(), expires_at='2100-01-01', order_id='order-2041')}")
@@ -345,8 +366,13 @@ def test_a_paid_buyer_may_stay(page: Page, site: str) -> None:
     base.execute("UPDATE invoices SET status = 'paid', is_final = true WHERE id = %s", (invoice_id,))
     page.clock.run_for(3_100)
     page.wait_for_selector("#leaving")
+    announced = page.text_content("#announced")
+    assert re.fullmatch(r"You are taken to the shop in [45] s[.]", announced or "")
     page.clock.run_for(1_100)
     assert page.inner_text("#leaving-s") == "4"
+    # A reader of the screen says it once, not each second.
+    assert page.text_content("#announced") == announced
+    assert page.locator("[role=status] #leaving-s, [aria-live] #leaving-s").count() == 0
 
     page.click("#stay")
     page.clock.run_for(10_000)

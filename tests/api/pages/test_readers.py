@@ -46,6 +46,12 @@ CUT: Final = """() => {
     && (each.getBoundingClientRect().right > innerWidth + 1 || each.getBoundingClientRect().left < -1));
   return [...cut, ...wide].map((each) => `${each.tagName} ${each.id} ${each.textContent.slice(0, 40)}`);
 }"""
+SHIFT: Final = """() => new Promise((resolve) => {
+  let shift = 0;
+  new PerformanceObserver((list) => list.getEntries().forEach((entry) => { shift += entry.value; }))
+    .observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => resolve(shift), 300);
+})"""
 DECODE: Final = """async (shot) => {
   const image = new Image();
   image.src = shot;
@@ -105,7 +111,8 @@ def paths(live: Live) -> dict[str, str]:
     merchants.set_face(shop, contact="help@shop.example", accent="olive")
     logos.set_logo(shop, PLAIN)
     made = {"coloured": f"/pay/{add_invoice(shop, **OPEN)}"}
-    made |= {f"{row[0]} {number}": staged(shop, row[1], *row[2]) for number, row in enumerate(STAGES)}
+    # Of the ways into a stage, the last.
+    made |= {name: staged(shop, columns, *deposits) for name, columns, deposits, *_ in STAGES}
     made["select"] = f"/pay/{live.agnostic(order_id='order-1', url_return='https://shop.example')}"
     made["link"] = f"/link/{opened(live, amount_mode='range', amount_min='5', amount_max='500', title='Coffee')}"
     made["fixed link"] = f"/link/{opened(live, pinned_currency='USDT', pinned_network='ethereum')}"
@@ -136,6 +143,79 @@ def test_every_stage_holds_for_all_readers(
     complaints["second step"] = faults(tab, axe)
 
     assert {name: each for name, each in complaints.items() if each} == {}
+
+
+def test_pages_work_without_scripts(browser: Browser, site: str, live: Live) -> None:
+    claim = f"/claim/{linked(live)['claim_token']}"
+    link = f"/link/{opened(live, amount_mode='range', amount_min='5', amount_max='500')}"
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 640}, locale="de-AT")
+    tab = context.new_page()
+    tab.goto(f"{site}{link}")
+    tab.fill("#amount", "1")
+    tab.click("#submit")
+    assert tab.inner_text("#amount-problem") == "Der Betrag ist zu klein."
+    tab.fill("#amount", "12,5")
+    tab.check("input[data-currency=USDT][data-network=bsc]")
+    tab.click("#submit")
+    tab.wait_for_url(f"{site}/pay/*")
+    assert tab.is_visible("#address")
+    assert not tab.is_visible("#copy-address"), "copying needs a script"
+    assert not tab.is_visible("#remaining")
+
+    tab.goto(f"{site}/pay/{live.agnostic()}?lang=ru")
+    tab.click("#choose-USDT-bsc")
+    tab.wait_for_selector("text=Ждём ваш платёж")
+    assert tab.is_visible("#qr")
+
+    tab.goto(f"{site}{claim}?lang=es")
+    tab.fill("#address", ANN)
+    tab.click("#check")
+    tab.click("#send")
+    tab.wait_for_selector("text=El dinero está en camino")
+    assert tab.inner_text("#sent-to") == ANN
+    context.close()
+
+
+def test_a_cheque_is_claimed_and_a_coin_chosen_by_keys_alone(browser: Browser, site: str, live: Live) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 640})
+    tab = context.new_page()
+    tab.goto(f"{site}/claim/{linked(live)['claim_token']}")
+    go_to(tab, "address")
+    tab.keyboard.type(ANN)
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("#send")
+    tab.wait_for_function("document.activeElement.id === 'heading'")
+    go_to(tab, "send")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("#sent-to")
+
+    tab.goto(f"{site}/pay/{live.agnostic()}")
+    go_to(tab, "choose-USDT-bsc")
+    tab.keyboard.press("Space")
+    tab.wait_for_selector("#qr")
+    tab.wait_for_function("document.activeElement.id === 'heading'")
+    go_to(tab, "copy-amount")
+    context.close()
+
+
+def go_to(tab: Page, name: str) -> None:
+    """Press Tab until an element has the focus, which has to be seen there."""
+    for _ in range(30):
+        tab.keyboard.press("Tab")
+        if tab.evaluate("document.activeElement.id") == name:
+            assert tab.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+            return
+    raise AssertionError(f"{name} is not reached")
+
+
+def test_nothing_moves_while_a_page_loads(browser: Browser, site: str) -> None:
+    """The shift of its layout, as browsers measure it: good is under 0.1, ours under 0.01."""
+    tab = browser.new_page(viewport={"width": 360, "height": 640})
+    tab.goto(f"{site}/pay/{add_invoice(add_merchant(), **OPEN)}")
+    tab.wait_for_load_state("networkidle")
+    shift = tab.evaluate(SHIFT)
+    tab.close()
+    assert shift < 0.01
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
