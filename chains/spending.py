@@ -164,6 +164,8 @@ class Purse:
     promised: Mapping[str, int] = field(default_factory=dict)
     # None before the first scan.
     scanned: Scanned | None = None
+    # The number of earlier spends for the same purpose that expired: the next one has to offer more.
+    expired: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +196,8 @@ class Lying:
     scanned: Scanned | None = None
     # Where the hot wallet pays for sweeps: the gas coin that its spends in no block will take, in base units.
     hot_promised_units: int = 0
+    # The number of sweeps of this balance that expired since the last one that did not.
+    expired: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -149,7 +149,7 @@ def start(
         # Asked after that: a spend signed since then is one that the quote does not know.
         if slot is None:
             _check_room(network, intent.wallet.address)
-        drafted = _drafted(ctx, network, spender, intent, before) if draft is None else draft
+        drafted = draft or _drafted(ctx, network, spender, intent, before, payout_ids)
         if slot is None:
             drafted = _counted(network, spender, drafted)
         reached("spending.quoted")
@@ -213,7 +213,9 @@ def _promised(network: Network, intent: Intent) -> Promised:
     return spend_reads.promised(network.code, intent.wallet.address, contract)
 
 
-def _drafted(ctx: Context, network: Network, spender: Spender, intent: Intent, promised: Promised) -> Draft:
+def _drafted(
+    ctx: Context, network: Network, spender: Spender, intent: Intent, promised: Promised, payout_ids: Sequence[UUID]
+) -> Draft:
     """Draft a spend that the sender can pay in addition to its spends under way.
 
     Raises the errors of Spender.draft. Spends that wait for a block are still part of the balance that nodes report.
@@ -227,6 +229,7 @@ def _drafted(ctx: Context, network: Network, spender: Spender, intent: Intent, p
         # Coins held by a spend are promised already, and are not among the free ones.
         promised={} if spends_coins else spoken_for,
         scanned=scanned(network),
+        expired=spend_reads.dead_of(payout_ids) if traits_of(network).has_windows else 0,
     )
     return spender.draft(intent, purse, cap_units=registry.fee_cap_units(network, ctx.settings))
 

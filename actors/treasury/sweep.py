@@ -217,7 +217,14 @@ class _Keeper:
             block_hash=self._cursor.hash,
             scanned=sign.scanned_at(self._cursor),
             hot_promised_units=self._promised_units(),
+            expired=self._expired(unswept.address, token),
         )
+
+    def _expired(self, address: str, token: Pair | None) -> int:
+        """Return the number of an address's last sweeps of a coin that expired, one after the other."""
+        if not self._traits.has_windows:
+            return 0
+        return spend_reads.dead_sweeps(self._network.code, address, None if token is None else token.contract)
 
     def _promised_units(self) -> int:
         """Return the gas coin that the hot wallet's spends will take, where it pays for sweeps."""

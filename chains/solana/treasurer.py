@@ -44,7 +44,9 @@ class SolanaTreasurer:
     def _drafted(self, lying: Lying, hot: KeyRef, cap_units: int, *, closes: bool) -> Draft:
         intent = replace(moving(hot, lying.key, lying.pair, lying.units), payer=hot)
         agreed = drafts.verdict(self._providers, intent, closes=closes)
-        made = drafts.make(intent, agreed, cap_units=cap_units, scanned=lying.scanned, closes=closes)
+        made = drafts.make(
+            intent, agreed, cap_units=cap_units, scanned=lying.scanned, closes=closes, expired=lying.expired
+        )
         needed = lying.hot_promised_units + made.offer.ceiling_units + agreed.rents.plain
         if agreed.payer_units < needed:
             raise InsufficientCoinError(f"{hot.address} holds {agreed.payer_units} lamports and needs {needed}")

@@ -5,6 +5,7 @@ Used by actors.signer.broadcast, actors.signer.sign, actors.signer.follow_up, mo
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -41,6 +42,28 @@ def promised(network: str, wallet: str, contract: str | None) -> Promised:
         {"network": network, "wallet": wallet, "contract": contract},
     )
     return Promised(token_units=token, native_units=native, gas_units=gas, txids=frozenset(txids))
+
+
+def dead_of(payout_ids: Collection[UUID]) -> int:
+    """Return the highest number of dead spends that one of these payouts had."""
+    dead: int = value(
+        "SELECT COALESCE(max(dead), 0) FROM (SELECT count(*) AS dead FROM spend_outputs"
+        " WHERE payout_id = ANY(%s::uuid[]) AND state = 'dead' GROUP BY payout_id) d",
+        (list(payout_ids),),
+    )
+    return dead
+
+
+def dead_sweeps(network: str, sender: str, contract: str | None) -> int:
+    """Return the number of a coin's sweeps from an address that died since the last one that did not."""
+    of_coin = "network = %(network)s AND sender = %(sender)s AND contract IS NOT DISTINCT FROM %(contract)s"
+    dead: int = value(
+        f"SELECT count(*) FROM spends WHERE {of_coin} AND purpose = 'sweep' AND state = 'dead'"
+        f" AND created_at > COALESCE((SELECT max(created_at) FROM spends WHERE {of_coin} AND state <> 'dead'),"
+        " '-infinity')",
+        {"network": network, "sender": sender, "contract": contract},
+    )
+    return dead
 
 
 def waiting_of(network: str, sender: str, purpose: Purpose | None = None) -> int:

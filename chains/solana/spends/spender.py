@@ -2,7 +2,7 @@
 
 Questions that decide about money go to every provider, and a single one is not believed if others answer.
 A transaction lives for 150 blocks. The signer sends the same bytes until they are in a block or have expired for good,
-then it signs others; it never raises its offer, since no two attempts of one spend may live at once.
+then it signs others for more; it raises no living offer, since no two attempts of one spend may live at once.
 """
 
 from chains.family import Keyring
@@ -32,7 +32,7 @@ class SolanaSpender:
         Nodes report the balance after the newest block, so it has to cover the spends that are in no block too.
         """
         agreed = drafts.verdict(self._providers, intent)
-        made = drafts.make(intent, agreed, cap_units=cap_units, scanned=purse.scanned)
+        made = drafts.make(intent, agreed, cap_units=cap_units, scanned=purse.scanned, expired=purse.expired)
         self._check_purse(intent, purse, agreed, made.offer.ceiling_units)
         return made
 

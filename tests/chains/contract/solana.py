@@ -51,7 +51,7 @@ class SolanaRig(Rig):
     at_once = 8
     lacks: ClassVar = {
         "pay_ripening": "a block pays its maker by no transfer that a deposit could be",
-        "stall": "an expired spend is signed again, at no higher offer",
+        "stall": "what expires is signed again for more, and nothing is offered more for before",
         "refuse": "a spend has one output",
         "offer": "no node shows what waits here",
         "pretend": "no node shows what waits here",

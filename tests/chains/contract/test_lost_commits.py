@@ -374,3 +374,29 @@ def test_another_transaction_that_pays_the_same_with_the_same_claim_is_the_same_
     assert (rich.units_at(to), status(order)) == (rich.price, "confirmed")
     assert rows("SELECT state, attempts FROM spends") == [("confirmed", 2)]
     assert rich.findings() == []
+
+
+@pytest.mark.rigs("solana")
+def test_same_amount_other_memo_after_restore(rich: Rig) -> None:
+    """Two payouts of one sum to one exchange: the lost transaction is the younger one's, by its memo alone."""
+    exchange = rich.recipient()
+    older, younger = (rich.order(exchange, memo=memo) for memo in ("1", "2"))
+    backup = rich.copy()
+    execute("UPDATE payouts SET due_at = 'infinity' WHERE id = %s", (older.id,))
+    rich.sign()
+    rich.follow()
+    assert (rich.units_at(exchange), status(younger)) == (rich.price, "confirmed")
+    ((lost,),) = rows("SELECT txid FROM spend_attempts")
+
+    rich.go_back_to(backup)
+    sign(rich)
+    rich.catch_up()
+    rich.outlast()
+    sign(rich)
+    rich.follow()
+
+    assert [status(order) for order in (older, younger)] == ["confirmed"] * 2
+    assert rich.units_at(exchange) == 2 * rich.price
+    paid = rows("SELECT o.memo, a.txid = %s FROM spend_outputs o JOIN spend_attempts a USING (spend_id)", (lost,))
+    assert sorted(paid) == [("1", False), ("2", True)]
+    assert rich.findings() == []

@@ -6,6 +6,9 @@ from typing import cast
 
 import pytest
 
+from actors import context
+from actors.rates import network_fees
+from actors.treasury import sweep
 from chains.family import CounterReader
 from core.catalogue.families import traits_of
 from models.db.base import rows
@@ -14,7 +17,7 @@ from models.recovery import writeoffs
 from models.spends import signing_stops
 from models.spends.unexplained import UnexplainedRow
 from tests.chains.contract.conftest import Start
-from tests.chains.contract.rig import Rig, status
+from tests.chains.contract.rig import Rig, status, stored
 from tests.chains.contract.solana import SolanaRig
 from tests.chains.contract.tron import TronRig
 
@@ -223,3 +226,41 @@ def test_while_the_chain_asks_far_too_much_nothing_is_signed_and_afterwards_it_i
     rich.sign()
     rich.follow()
     assert (rich.units_at(recipient), status(order)) == (rich.price, "confirmed")
+
+
+@pytest.mark.rigs("solana")
+def test_an_expired_payout_is_offered_again_for_more_and_paid_once(rich: Rig) -> None:
+    recipient = rich.recipient()
+    order = rich.order(recipient)
+    rich.sign()
+    rich.outlive()
+    rich.catch_up()
+    rich.follow()
+
+    assert (rich.units_at(recipient), status(order)) == (rich.price, "confirmed")
+    states = rows("SELECT s.state, (a.terms ->> 'price')::int FROM spends s JOIN spend_attempts a ON a.spend_id = s.id")
+    least = min(price for _, price in states)
+    assert sorted(states) == [("confirmed", 2 * least), ("dead", least)]
+    assert rich.findings() == []
+
+
+@pytest.mark.rigs("solana")
+def test_an_expired_sweep_is_offered_again_for_more(rich: Rig) -> None:
+    rich.pay(stored(rich.invoice()), rich.price)
+    rich.advance(rich.network.maturity)
+    network_fees.refresh_network_fees(rich.code)
+    context.context().market.forget()
+    sweep.keep_treasury(rich.code)
+    rich.outlive()
+    rich.catch_up()
+    rich.follow()
+    sweep.keep_treasury(rich.code)
+    rich.follow()
+
+    swept = rows(
+        "SELECT s.state, (a.terms ->> 'price')::int FROM spends s JOIN spend_attempts a ON a.spend_id = s.id"
+        " WHERE s.purpose = 'sweep'"
+    )
+    least = min(price for _, price in swept)
+    assert sorted(swept) == [("confirmed", 2 * least), ("dead", least)]
+    assert rich.findings() == []

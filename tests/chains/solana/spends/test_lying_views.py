@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from chains.base import ProviderError
+from chains.base import DisagreementError, ProviderError
 from chains.solana.spends import fees
-from chains.spending import FeeTooHighError, InsufficientCoinError, LoneRefusalError, SpendRefusedError, Window
+from chains.spending import FeeTooHighError, InsufficientCoinError, LoneRefusalError, SpendRefusedError, Sweep, Window
 from tests.chains.solana.spends.world import (
     CAP,
     HOLDING,
+    HOT_KEY,
+    OURS,
     PAIRS,
     PLAIN,
     SIGNATURE,
@@ -20,11 +23,13 @@ from tests.chains.solana.spends.world import (
     USDT_PAIR,
     World,
     case,
+    lying,
     payment,
     providers_of,
     world,
 )
 from tests.peers.json_rpc_node import Refusal
+from tests.peers.solana.chain import SOL
 
 FROZEN = {"InstructionError": [4, {"Custom": 17}]}
 
@@ -220,3 +225,43 @@ def test_no_lone_provider_lets_a_transfer_run_out_of_compute_units(chain: World)
             assert one.spender.fate(case(draft, attempt)).is_success
     with providers_of(chain, 1, simulateTransaction=at(unitsConsumed=1_400_000)) as (one, _):
         assert one.drafted(payment(PLAIN)).offer.terms["limit"] == 1_400_000
+
+
+def test_each_expired_spend_doubles_the_price_of_the_next_as_far_as_the_cap_allows(chain: World) -> None:
+    prices = [chain.drafted(payment(PLAIN), expired=expired).offer.terms["price"] for expired in (0, 1, 3, 10, 500)]
+    assert prices == [fees.PRICE_MIN << doublings for doublings in (0, 1, 3, 10, 10)]
+
+    cap = SIGNATURE + fees.COIN_UNITS * 5 * fees.PRICE_MIN // 10**6
+    capped = chain.drafted(payment(PLAIN), cap=cap, expired=9)
+    assert (capped.offer.terms["price"], capped.offer.ceiling_units <= cap) == (4 * fees.PRICE_MIN, True)
+    with pytest.raises(FeeTooHighError):
+        chain.drafted(payment(PLAIN), cap=SIGNATURE, expired=2)
+
+    chain.solana.give(OURS.address, SOL)
+    chain.solana.mine(2)
+    step = chain.treasurer.step(replace(lying(SOL, None), expired=2), HOT_KEY, cap_units=CAP)
+    assert isinstance(step, Sweep)
+    assert step.draft.offer.terms["price"] == 4 * fees.PRICE_MIN
+
+
+@pytest.mark.parametrize("providers", [2, 3])
+def test_no_spend_refers_to_a_block_that_one_provider_alone_has(chain: World, providers: int) -> None:
+    """It would expire, and the next one too, without a word."""
+
+    def invent(truth: Any, _params: list[Any]) -> Any:
+        return {"context": {"slot": 1}, "value": truth["value"] | {"blockhash": "1" * 32}}
+
+    def take(truth: Any, params: list[Any]) -> Any:
+        return truth | {"value": truth["value"] or params[0] == "1" * 32}
+
+    with providers_of(chain, providers, getLatestBlockhash=invent, isBlockhashValid=take) as (some, _):
+        if providers == 2:
+            with pytest.raises(DisagreementError, match="one provider alone takes"):
+                some.drafted(payment(PLAIN))
+        else:
+            claim = some.drafted(payment(PLAIN)).claim
+            assert isinstance(claim, Window)
+            assert claim.reference != "1" * 32
+    with providers_of(chain, providers) as (some, nodes):
+        nodes[-1].lag(3)
+        assert some.drafted(payment(PLAIN))

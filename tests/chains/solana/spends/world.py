@@ -53,8 +53,10 @@ class World:
     spender: SolanaSpender
     treasurer: SolanaTreasurer
 
-    def drafted(self, intent: Intent, *, cap: int = CAP, scanned: Scanned | None = None, **promised: int) -> Draft:
-        return self.spender.draft(intent, Purse(promised=promised, scanned=scanned), cap_units=cap)
+    def drafted(
+        self, intent: Intent, *, cap: int = CAP, scanned: Scanned | None = None, expired: int = 0, **promised: int
+    ) -> Draft:
+        return self.spender.draft(intent, Purse(promised=promised, scanned=scanned, expired=expired), cap_units=cap)
 
     def signed(self, intent: Intent) -> tuple[Draft, Attempt]:
         draft = self.drafted(intent)
