@@ -22,10 +22,14 @@ COMES_NOT: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WalletState:
-    """The data of one of our wallets. is_foreign: whether others than its key may send for it."""
+    """The data of one of our wallets. is_foreign: whether others than its key may send for it.
 
-    seqno: int
-    is_foreign: bool
+    is_frozen: whether the chain took its contract away, for the rent that it owed.
+    """
+
+    seqno: int = 0
+    is_foreign: bool = False
+    is_frozen: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,24 +54,27 @@ def parts_of(account: wire.Account) -> tuple[Cell, ...]:
 
 
 def wallet_of(account: wire.Account) -> WalletState:
-    """Return the state of one of our wallets; without its contract, no request was made.
-
-    Raises ProviderError if it is another contract, or was frozen for its debts.
-    """
+    """Return the state of one of our wallets; without its contract, no request was made."""
     status = status_of(account)
-    if status == "uninitialized":
-        return WalletState(seqno=0, is_foreign=False)
-    if status == "frozen":
-        raise ProviderError("the wallet is frozen for its debts")
+    if status != "active":
+        return WalletState(is_frozen=status == "frozen")
     code, data = _contract(account)
     if code != CODE:
-        raise ProviderError("the wallet has another code than ours")
+        return WalletState(is_foreign=True)
     parts = Slice(data)
     by_signature, seqno = parts.bit(), parts.uint(_WORD)
     # The wallet's number and its key never change; behind them are the contracts that may send for it.
     parts.uint(_WORD)
     parts.raw(32)
     return WalletState(seqno=seqno, is_foreign=not by_signature or parts.bit())
+
+
+def seqno_of(account: wire.Account) -> int:
+    """Return the number of one of our wallets' next request. Raises ProviderError if its contract is not ours."""
+    state = wallet_of(account)
+    if state.is_frozen or (state.is_foreign and not state.seqno):
+        raise ProviderError("a wallet that is frozen, or has another code than ours, counts no requests")
+    return state.seqno
 
 
 def holding_of(account: wire.Account, jetton: Jetton) -> Holding:

@@ -89,7 +89,7 @@ def make(
     return Draft(
         intent=intent,
         claim=Counter(at_least=next_counter, ends_at=ends_at),
-        offer=fees.offer(fee_units, figures, count=len(intent.outputs), cap_units=cap_units),
+        offer=fees.offer(fee_units + agreed.rent, figures, count=len(intent.outputs), cap_units=cap_units),
         plan=contents.plan(made),
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from chains.base import Block, NotYetError, ProviderError, witnesses_needed
+from chains.base import Block, ProviderError, witnesses_needed
 from chains.one_transfer import living
 from chains.spending import Case, Cause, Counter, Fate, FateKind, Intent, Movement
 from chains.ton import nodes, requests, wire
@@ -20,7 +20,7 @@ from chains.ton.jettons import Jetton
 from chains.ton.nodes import Toncenter
 from chains.ton.requests import Request
 from chains.ton.spends import accounts, contents, history, places, trace
-from chains.ton.spends.history import Histories
+from chains.ton.spends.history import Histories, TooManyError
 from chains.ton.spends.trace import End
 from chains.ton.transactions import Transaction
 from core.catalogue.catalogue import Network
@@ -46,18 +46,16 @@ def testimony(node: Toncenter, case: Case, network: Network, jettons: Mapping[st
     claim = case.claim
     if not isinstance(claim, Counter):
         raise ValueError("a TON wallet counts its requests")  # noqa: TRY004 - what is wrong is the row
-    taken, _ = _own(node, case, claim)
-    cause: Cause = ""
-    if taken is None and _may_be_dead(node, case, claim):
-        cause, last_lt = _death(node, case, claim)
-    if cause:
-        # Our own may have been taken between the two questions.
-        taken, newest_lt = _own(node, case, claim)
-        if taken is None and newest_lt < last_lt:
-            raise NotYetError("the node does not show the last transactions of a wallet")
-    if taken is not None:
-        return _inclusion(node, case.intent, taken, network, jettons)
-    return Fate(kind=FateKind.DEAD, cause=cause) if cause else WAITING
+    newest = nodes.account(node, case.intent.wallet.address)
+    if accounts.seqno_of(newest) > claim.at_least:
+        own = _own(node, case, claim, newest)
+        if own is not None:
+            return _inclusion(node, case.intent, own, network, jettons)
+        return _dead("claim_used") if _is_used(node, case, claim) else WAITING
+    if claim.ends_at is None or nodes.header(node, newest.block_id.seqno).time <= claim.ends_at:
+        # No old state is asked for before its end.
+        return WAITING
+    return _dead("expired") if _is_over(node, case, claim, claim.ends_at) else WAITING
 
 
 def judge(fates: Sequence[Fate], providers: int) -> Fate:
@@ -80,46 +78,51 @@ def _request(transaction: Transaction) -> Request:
         raise ProviderError(f"a wallet took what is no request: {error}") from None
 
 
-def _own(node: Toncenter, case: Case, claim: Counter) -> tuple[Taken | None, int]:
-    """Return the attempt that the wallet took, None if it took none, and the time of the wallet's newest transaction.
+def _dead(cause: Cause) -> Fate:
+    return Fate(kind=FateKind.DEAD, cause=cause)
+
+
+def _own(node: Toncenter, case: Case, claim: Counter, newest: wire.Account) -> Taken | None:
+    """Return the attempt that used a spend's number; None if another request did.
 
     Raises ProviderError if the node does not show every transaction since the number before.
     """
-    newest_lt = 0
-    for transaction in history.of(node, case.intent.wallet.address):
-        newest_lt = newest_lt or transaction.lt
+    try:
+        return _attempt(node, case, claim, newest)
+    except TooManyError:
+        # Beyond others that came since: at the state in which the number is used for the first time.
+        wallet = case.intent.wallet.address
+        seqno = places.first_of(
+            newest.block_id.seqno, lambda at: accounts.seqno_of(nodes.account(node, wallet, seqno=at)) > claim.at_least
+        )
+        return _attempt(node, case, claim, nodes.account(node, wallet, seqno=seqno))
+
+
+def _attempt(node: Toncenter, case: Case, claim: Counter, there: wire.Account) -> Taken | None:
+    for transaction in history.of(node, case.intent.wallet.address, first=there.last_transaction_id):
         if transaction.incoming.kind != "in":
             continue
         taken = Taken(transaction=transaction, request=_request(transaction))
         if taken.txid in case.txids:
-            return taken, newest_lt
-        if taken.request.seqno < claim.at_least:
+            return taken
+        if taken.request.seqno <= claim.at_least:
             break
-    return None, newest_lt
+    return None
 
 
-def _may_be_dead(node: Toncenter, case: Case, claim: Counter) -> bool:
-    """Return False while the newest blocks can still take an attempt. No old state is asked for before."""
-    there = nodes.account(node, case.intent.wallet.address)
-    if accounts.wallet_of(there).seqno > claim.at_least:
-        return True
-    return claim.ends_at is not None and nodes.header(node, there.block_id.seqno).time > claim.ends_at
+def _is_used(node: Toncenter, case: Case, claim: Counter) -> bool:
+    """Return True if a number is used at the depth asked for."""
+    seqno = nodes.head(node) - case.depth + 1
+    there = nodes.account(node, case.intent.wallet.address, seqno=seqno) if seqno > 0 else None
+    return there is not None and accounts.seqno_of(there) > claim.at_least
 
 
-def _death(node: Toncenter, case: Case, claim: Counter) -> tuple[Cause, int]:
-    """Return why no block above can take any attempt, '' if one still can, and the wallet's last transaction then.
-
-    Both are as of the depth asked for.
-    """
+def _is_over(node: Toncenter, case: Case, claim: Counter, ends_at: datetime) -> bool:
+    """Return True if a number is unused at the depth asked for, in a block after its end."""
     wallet, seqno = case.intent.wallet.address, nodes.head(node) - case.depth + 1
-    if seqno < 1:
-        return "", 0
-    there = nodes.account(node, wallet, seqno=seqno)
-    last_lt = wire.number(there.last_transaction_id.lt)
-    if accounts.wallet_of(there).seqno > claim.at_least:
-        return "claim_used", last_lt
-    is_over = claim.ends_at is not None and _time_at(node, seqno, wallet) > claim.ends_at
-    return ("expired" if is_over else ""), last_lt
+    if seqno < 1 or accounts.seqno_of(nodes.account(node, wallet, seqno=seqno)) > claim.at_least:
+        return False
+    return _time_at(node, seqno, wallet) > ends_at
 
 
 def _time_at(node: Toncenter, seqno: int, address: str) -> datetime:
@@ -136,7 +139,7 @@ def _inclusion(node: Toncenter, intent: Intent, taken: Taken, network: Network, 
     jetton, own = contents.jetton_of(intent, jettons), taken.transaction
     if len(taken.request.actions) != len(intent.outputs):
         raise ProviderError("an attempt with other messages than its spend has outputs")
-    ends = trace.ends(Histories(node, own.lt), intent, jetton, own, taken.request.actions)
+    ends = trace.ends(Histories(node, own), intent, jetton, own, taken.request.actions)
     block = None if ends is None else places.first_with(node, [own, *(each for end in ends for each in end.last)])
     if ends is None or block is None:
         return WAITING

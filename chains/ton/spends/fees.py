@@ -99,7 +99,7 @@ def of_waiting(by: Prices) -> int:
 def offer(fee_units: int, figures: Figures, *, count: int, cap_units: int) -> Offer:
     """Return the offer of a spend with this number of outputs. Raises FeeTooHighError above the cap, which is for one.
 
-    fee_units: of the wallet's own transaction. The coin that goes along with jettons counts as a whole.
+    fee_units: of the wallet's own transaction, with its rent. The coin that goes along with jettons counts as a whole.
     """
     ceiling = fee_units + count * figures.gas_units
     if ceiling > cap_units * count:

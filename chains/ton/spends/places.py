@@ -24,10 +24,12 @@ def first_with(node: Toncenter, wanted: Collection[Transaction]) -> Block | None
         return _has_all(node, seqno, wanted)
 
     newest = nodes.head(node)
-    if not has_all(newest):
-        return None
-    lacking = _lacking(newest, has_all)
-    return nodes.header(node, _bisected(lacking, newest, has_all))
+    return nodes.header(node, first_of(newest, has_all)) if has_all(newest) else None
+
+
+def first_of(having: int, has: Callable[[int], bool]) -> int:
+    """Return the first master block of which something is true that stays true, and is true of a known one."""
+    return _bisected(_lacking(having, has), having, has)
 
 
 def covers(prefix: int, address: str) -> bool:
@@ -45,20 +47,20 @@ def shard_of(node: Toncenter, seqno: int, address: str) -> wire.BlockId:
     raise ProviderError(f"master block {seqno} names no shard of {address}")
 
 
-def _lacking(newest: int, has_all: Callable[[int], bool]) -> int:
-    """Return a block that lacks some of the transactions; 0, the first, lacks all."""
+def _lacking(having: int, has: Callable[[int], bool]) -> int:
+    """Return a block of which it is not true yet; of 0, the first, it never is."""
     step = 1
-    while (seqno := newest - step) > 0:
-        if not has_all(seqno):
+    while (seqno := having - step) > 0:
+        if not has(seqno):
             return seqno
         step *= STEP_FACTOR
     return 0
 
 
-def _bisected(lacking: int, having: int, has_all: Callable[[int], bool]) -> int:
+def _bisected(lacking: int, having: int, has: Callable[[int], bool]) -> int:
     while having - lacking > 1:
         middle = (lacking + having) // 2
-        lacking, having = (lacking, middle) if has_all(middle) else (middle, having)
+        lacking, having = (lacking, middle) if has(middle) else (middle, having)
     return having
 
 

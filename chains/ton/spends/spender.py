@@ -148,4 +148,4 @@ class TonSpender:
 
 
 def _seqno(node: Toncenter, wallet: str) -> int:
-    return accounts.wallet_of(nodes.account(node, wallet)).seqno
+    return accounts.seqno_of(nodes.account(node, wallet))

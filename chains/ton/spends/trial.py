@@ -7,7 +7,7 @@ one.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from statistics import median_low
+from statistics import median_high, median_low
 from typing import Final
 
 from chains import one_transfer
@@ -33,10 +33,12 @@ class View:
     prices: Prices
     time: datetime
     is_foreign: bool
+    is_frozen: bool
     # Whether the wallet's contract is there.
     is_made: bool
-    # The wallet's coin, less the rent that it owes, and its jettons; 0 for coin.
+    # The wallet's coin, the rent that its next transaction takes, and its jettons; 0 for coin.
     units: int
+    rent: int
     token_units: int
     # Of each output: whether a contract is there, that may refuse coin.
     actives: tuple[bool, ...]
@@ -51,6 +53,7 @@ class Verdict:
     time: datetime
     is_made: bool
     units: int
+    rent: int
     token_units: int
     bounces: tuple[bool, ...]
 
@@ -69,8 +72,10 @@ def look(node: Toncenter, intent: Intent, jettons: Mapping[str, Jetton]) -> View
         prices=by,
         time=time,
         is_foreign=wallet.is_foreign,
+        is_frozen=wallet.is_frozen,
         is_made=accounts.status_of(own) == "active",
-        units=own.units - _rent(node, own, sender, by, time),
+        units=own.units,
+        rent=_rent(node, own, sender, by, time),
         token_units=holding.units,
         actives=tuple(accounts.status_of(theirs[each.recipient]) == "active" for each in intent.outputs),
         refusal=next(filter(None, refusals), LOCKED if is_locked else ""),
@@ -85,6 +90,8 @@ def judge(views: Sequence[View], intent: Intent, providers: Providers[Toncenter]
     and ProviderError if one node alone says that others may send, or if nodes disagree about a recipient's contract.
     """
     _check_key(views, intent, providers.count)
+    if 2 * sum(view.is_frozen for view in views) > len(views):
+        raise InsufficientCoinError(f"{intent.wallet.address} is frozen for its debts: send coin with its state there")
     token_units = _check_held(views, intent)
     good = [view for view in views if not view.refusal]
     refusals = [view.refusal for view in views if view.refusal]
@@ -97,6 +104,7 @@ def judge(views: Sequence[View], intent: Intent, providers: Providers[Toncenter]
         time=median_low(view.time for view in views),
         is_made=all(view.is_made for view in good),
         units=median_low(view.units for view in views),
+        rent=median_high(view.rent for view in views),
         token_units=token_units,
         bounces=_agreed_actives([view.actives for view in good]),
     )

@@ -25,7 +25,6 @@ from chains.ton.slices import Builder
 from chains.ton.transfers import CoinTransfer, JettonTransfer, transfer_of
 from chains.ton.wallet import StateInit, wallet_id, wallet_state
 from core.addresses.ton import display
-from devstack.ton.ledger import sent_by
 from tests.chains.ton.spends.world import (
     CAP,
     FRESH,
@@ -44,7 +43,7 @@ from tests.chains.ton.spends.world import (
     payments,
     world,
 )
-from tests.chains.ton.world import FAUCET, TON, Wallet, issuer, with_state
+from tests.chains.ton.world import TON, Wallet, issuer, with_state
 
 
 def message_of(raw: bytes) -> messages.Message:
@@ -192,7 +191,7 @@ def test_the_cap_is_for_each_output(ton: World) -> None:
 
 
 def test_a_jetton_master_or_wallet_is_paid_nothing(ton: World) -> None:
-    for recipient in (USD.jetton.master, USD.jetton.wallet(HOT_KEY.address)):
+    for recipient in (USD.master, USD.wallet(HOT_KEY.address)):
         for pair in (None, USDT):
             with pytest.raises(SpendRefusedError, match="contract of a jetton"):
                 ton.drafted(payment(7, pair=pair, to=recipient))
@@ -223,7 +222,7 @@ def test_what_is_signed_does_what_its_draft_says(ton: World) -> None:
     jettons = ton.drafted(payment(7, pair=USDT))
     both = requests.request(wallet_id(is_test=True), seqno=0, valid_until=1, messages=[
         CoinTransfer(recipient=THEIRS, units=1, bounce=False).message(),
-        USD.transfer(Wallet("admin"), THEIRS, 1).message(),
+        issuer(Wallet("admin")).transfer(Wallet("admin"), THEIRS, 1).message(),
     ])  # fmt: skip
     strange = requests.request(0, seqno=0, valid_until=1, messages=[messages.external(THEIRS, Cell(b"", 0))])
     wrong = [
@@ -279,7 +278,7 @@ def data_of(seqno: int, *, by_signature: bool = True, extensions: Cell | None = 
 def test_a_wallet_for_which_others_may_send_is_not_used(ton: World, foreign: dict[str, bool]) -> None:
     ton.paid(payment(TON))
     data = data_of(1, **foreign)  # type: ignore[arg-type]
-    with world(ton.chain, 2) as two:
+    with world(ton.ton, 2) as two:
 
         def lie(truth: dict[str, object], asked: dict[str, object]) -> dict[str, object]:
             return truth | {"data": data} if asked["address"] == HOT_KEY.address else truth
@@ -305,13 +304,13 @@ def test_the_issuer_s_marks_refuse_a_transfer(ton: World) -> None:
     assert not ton.spender.refuses(payment(7, pair=USDT))
     with pytest.raises(InsufficientCoinError):
         ton.spender.refuses(payment(5_000_001, pair=USDT))
-    assert ton.spender.refuses(payment(7, pair=USDT, to=USD.jetton.master))
+    assert ton.spender.refuses(payment(7, pair=USDT, to=USD.master))
 
 
 def test_a_contract_is_asked_to_return_what_it_refuses(ton: World) -> None:
     code = Cell(bytes.fromhex("23ab1af245"), 40)
     state = StateInit(code=code, data=Cell(b"", 0))
-    ton.deliver(sent_by(FAUCET, with_state(messages.internal(state.address, TON // 20, bounce=False), state)))
+    ton.deliver(with_state(messages.internal(state.address, TON // 20, bounce=False), state))
     [transfer] = transfers_of(ton.signed(payment(TON, to=state.address))[1].raw)
     assert isinstance(transfer, CoinTransfer)
     assert transfer.bounce

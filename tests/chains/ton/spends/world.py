@@ -28,29 +28,21 @@ from chains.spending import (
     Sweep,
 )
 from chains.ton.cells import Cell
+from chains.ton.jettons import JETTONS
 from chains.ton.keys import TonDeriver
 from chains.ton.nodes import Toncenter, ton_providers
-from chains.ton.slices import Slice
 from chains.ton.spends.spender import TonSpender
 from chains.ton.transactions import Transaction
 from chains.ton.treasurer import TonTreasurer
-from core.addresses import ton
 from core.catalogue.catalogue import Pair, load_catalogue
-from devstack.ton.ledger import sent_by
 from devstack.ton.simulator import Simulator
-from tests.chains.ton.lying import LyingTon
-from tests.chains.ton.running import shared_engine
-from tests.chains.ton.world import TON, Issuer, Wallet, issuer
+from tests.peers.ton.chain import BUYER, TON, Ton
+from tests.peers.ton.lying import LyingTon
 
 CATALOGUE: Final = load_catalogue("development")
 NETWORK: Final = CATALOGUE.networks["ton"]
-ADMIN: Final = Wallet("admin")
-USD: Final[Issuer] = issuer(ADMIN)
-JETTONS: Final = {USD.jetton.master: USD.jetton}
-USDT: Final[Pair] = replace(
-    CATALOGUE.pairs["USDT", "ton"],
-    contract=ton.display(USD.jetton.master, NETWORK.family_parameters),  # type: ignore[arg-type]
-)
+USDT: Final[Pair] = CATALOGUE.pairs["USDT", "ton"]
+[USD] = JETTONS.values()
 CAP: Final = TON // 5
 DEPTH: Final = 3
 LIFE_S: Final = 90
@@ -66,11 +58,15 @@ SILENT: Final = "http://127.0.0.1:1"
 
 @dataclass
 class World:
-    chain: Simulator
+    ton: Ton
     nodes: list[LyingTon]
     providers: Providers[Toncenter]
     spender: TonSpender
     treasurer: TonTreasurer
+
+    @property
+    def chain(self) -> Simulator:
+        return self.ton.chain
 
     def drafted(
         self, intent: Intent, *, cap: int = CAP, scanned: Scanned | None = None, next_counter: int = 0, **promised: int
@@ -113,14 +109,13 @@ class World:
     def ran(self, address: str) -> list[Transaction]:
         return [each.transaction for each in self.chain.ran[address]]
 
-    def deliver(self, cell: Cell) -> None:
-        """Have a contract's message arrive."""
-        self.chain._waiting.append(cell)
+    def deliver(self, cell: Cell, *, sender: str = BUYER.address) -> None:
+        """Have a contract's message arrive, and all that follows from it."""
+        self.ton.deliver(sender, cell)
         self.chain.settle()
 
     def jettons(self, owner: str) -> int:
-        state = self.chain.account(USD.jetton.wallet(owner), self.chain.head.id.seqno).state
-        return 0 if state is None else Slice(state.data).coins()
+        return self.ton.token_balance(owner)
 
     def outlive(self) -> None:
         """Let the time of all that was signed before pass, by blocks that are deep enough."""
@@ -133,30 +128,23 @@ class World:
 
 
 @contextmanager
-def world(chain: Simulator, providers: int = 1, *, urls: Sequence[str] = ()) -> Iterator[World]:
+def world(ton: Ton, providers: int = 1, *, urls: Sequence[str] = ()) -> Iterator[World]:
     """Use this many providers of one chain, and addresses besides."""
     with ExitStack() as stack:
-        nodes = [stack.enter_context(LyingTon(chain, key=f"provider-{number}")) for number in range(providers)]
+        nodes = [stack.enter_context(LyingTon(ton.chain, key=f"provider-{number}")) for number in range(providers)]
         asked = ton_providers(NETWORK, [*(node.url for node in nodes), *urls], timeout_s=5)
-        spender, treasurer = TonSpender(NETWORK, asked, JETTONS), TonTreasurer(NETWORK, asked, JETTONS)
-        yield World(chain, nodes, asked, spender, treasurer)
+        spender, treasurer = TonSpender(NETWORK, asked), TonTreasurer(NETWORK, asked)
+        yield World(ton, nodes, asked, spender, treasurer)
 
 
-def new_chain() -> Simulator:
+def new_chain() -> Ton:
     """Return a chain with a hot wallet that has coin and jettons."""
-    chain = Simulator(shared_engine(), NETWORK.chain_identity)
-    for address in (HOT_KEY.address, ADMIN.address):
-        chain.give(address, 1_000 * TON)
-    chain.settle()
-    give_jettons(chain, HOT_KEY.address, 5_000_000)
-    chain.mine(DEPTH)
-    return chain
-
-
-def give_jettons(chain: Simulator, owner: str, units: int) -> None:
-    """Have the master issue jettons to an owner."""
-    chain._waiting.append(sent_by(ADMIN.address, USD.mint(owner, units)))
-    chain.settle()
+    ton = Ton(between=1)
+    ton.give(HOT_KEY.address, 1_000 * TON)
+    ton.give_tokens(HOT_KEY.address, 5_000_000)
+    ton.chain.settle()
+    ton.mine(DEPTH)
+    return ton
 
 
 def payment(
