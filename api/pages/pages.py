@@ -275,13 +275,11 @@ class HostedPage:
     def _network_name(self, network: str | None) -> str:
         return self._gateway.catalogue.networks[network].name if network else ""
 
-    def _method(self, method: Method, *, amount: str = "") -> dict[str, str]:
+    def _method(self, method: Method) -> dict[str, str]:
         """Return a method that a buyer may choose, with the common names of its coin and network."""
         currency, network = method
         name, network_name = self._gateway.catalogue.assets[currency].name, self._network_name(network)
-        return {
-            "currency": currency, "network": network, "name": name, "network_name": network_name, "amount": amount,
-        }  # fmt: skip
+        return {"currency": currency, "network": network, "name": name, "network_name": network_name}
 
 
 class PaymentPage(HostedPage):
@@ -341,7 +339,10 @@ class PaymentPage(HostedPage):
             "payment": view,
             "stage": stage,
             "problem": outcome.problem,
-            "methods": [self._method(method, amount=offered.amount(method)) for method in offered.methods],
+            "methods": [
+                self._method(method) | {"amount": offered.amount(method), "fee": offered.fee(method)}
+                for method in offered.methods
+            ],
             "transaction_url": self._transaction_url(row),
             "network_name": self._network_name(row.network),
             "shop": shop,

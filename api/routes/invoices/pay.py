@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
@@ -26,6 +27,7 @@ from models.invoices.shown import Shown
 from models.merchants.terms import load_terms
 
 PATH: Final = "/v1/pay/{invoice_id}"
+FEE_DIGITS: Final = 2
 PRIVATE: Final = ("additional_data", "payer_email", "payer_address")
 
 
@@ -45,11 +47,13 @@ def find(gateway: Gateway, text: str) -> Shown:
 
 
 class Offered(NamedTuple):
-    """The methods that the buyer of an invoice may choose, and the present amount of each, computed when asked for."""
+    """The methods that the buyer of an invoice may choose; amount and fee of each are computed when asked for."""
 
     methods: Sequence[Method] = ()
     # Returns an amount as text; empty while a rate is missing.
     amount: Callable[[Method], str] = lambda _method: ""
+    # Returns the usual fee of a transfer, in the coin and rounded; empty while it is unknown.
+    fee: Callable[[Method], str] = lambda _method: ""
 
 
 def offered_for(gateway: Gateway, row: InvoiceRow) -> Offered:
@@ -66,7 +70,18 @@ def offered_for(gateway: Gateway, row: InvoiceRow) -> Offered:
             return ""
         return coin_text(gateway.catalogue, method[0], quote.payer_units)
 
-    return Offered(invoice_plan.payable_methods(gateway.catalogue, usable.market, row, methods, terms), amount)
+    def fee(method: Method) -> str:
+        units = usable.market.network_fees.get(method)
+        return "" if not units else about(coin_text(gateway.catalogue, method[0], units))
+
+    payable = invoice_plan.payable_methods(gateway.catalogue, usable.market, row, methods, terms)
+    return Offered(payable, amount, fee)
+
+
+def about(amount: str) -> str:
+    """Round an amount to two digits, and more where it has more before the point."""
+    value = Decimal(amount)
+    return f"{round(value, max(0, FEE_DIGITS - 1 - value.adjusted())).normalize():f}"
 
 
 def public_view(gateway: Gateway, shown: Shown, offered: Offered) -> dict[str, Any]:

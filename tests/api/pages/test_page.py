@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from api.routes.invoices.pay import about
 from core.catalogue.catalogue import load_catalogue
 from core.errors import PayNotFound
 from core.settings.settings import Settings
@@ -73,6 +74,34 @@ def test_each_method_shows_its_present_amount(client: Client) -> None:
     assert re.search(
         r'data-network="bsc">.* BNB Smart Chain\s+<span class="muted small" dir="ltr">[0-9.]+ USDT</span>', text
     )
+
+
+def test_each_method_shows_the_usual_fee_of_its_network_where_it_is_known(client: Client) -> None:
+    base.execute(
+        "INSERT INTO network_fees (network, currency, units, quoted_at, gas_units)"
+        " VALUES ('bsc', 'USDT', 123456789012345678, app_now(), 1)"
+    )
+    text = page(client, status="select")
+
+    fees = re.findall(
+        r'data-network="(\w+)">(?:(?!</button>).)*<span class="muted small fee">([^<]*)<', text, re.DOTALL
+    )
+    assert fees == [("bsc", "network fee about 0.12 USDT")]
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [
+        ("0.00123456", "0.0012"),
+        ("1.25", "1.2"),
+        ("0.5", "0.5"),
+        ("1234.56", "1235"),
+        ("10", "10"),
+        ("0.000000019", "0.000000019"),
+    ],
+)
+def test_a_fee_is_rounded_to_what_a_reader_needs(amount: str, shown: str) -> None:
+    assert about(amount) == shown
 
 
 def test_a_transaction_leads_to_the_networks_explorer(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
