@@ -5,6 +5,7 @@ The coin comes by a transaction that the scan sees, and is booked as the gateway
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any, Final
@@ -33,6 +34,7 @@ class TonChain(SimulatedChain):
     def __init__(self, node: TonNode, *, pairs: Sequence[Pair], buyer_key: str) -> None:
         super().__init__(node, pairs=pairs)
         self._buyer = Buyer(buyer_key)
+        self._paying = threading.Lock()
 
     def equip(self) -> None:
         """Give the buyer coin and jettons unless it has them. Raises ProviderError."""
@@ -45,14 +47,16 @@ class TonChain(SimulatedChain):
 
     def pay(self, pair: Pair, *, to: str, units: int) -> str:
         """Send coin or jettons from the buyer, and wait until its wallet has taken the request."""
-        seqno = self._buyer.seqno(self._ask)
-        txid = self._buyer.pay(self._ask, pair, to=to, units=units)
-        deadline = time.monotonic() + TAKEN_LIMIT_S
-        while self._buyer.seqno(self._ask) == seqno:
-            if time.monotonic() > deadline:
-                raise ProviderError(f"{self.network}: no block has the buyer's payment {txid}")
-            time.sleep(STEP_S)
-        return txid
+        # Of two requests with one number the wallet takes only the first.
+        with self._paying:
+            seqno = self._buyer.seqno(self._ask)
+            txid = self._buyer.pay(self._ask, pair, to=to, units=units)
+            deadline = time.monotonic() + TAKEN_LIMIT_S
+            while self._buyer.seqno(self._ask) == seqno:
+                if time.monotonic() > deadline:
+                    raise ProviderError(f"{self.network}: no block has the buyer's payment {txid}")
+                time.sleep(STEP_S)
+            return txid
 
     def balance(self, pair: Pair, address: str) -> int:
         """Return what an address has after the newest block."""
