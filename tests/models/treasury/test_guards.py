@@ -160,6 +160,7 @@ def test_own_spends_explain_an_address_only_on_their_network(chain: Chain) -> No
         ({"mined": "here"}, False),
         ({"mined": "elsewhere"}, True),
         ({"mined": "elsewhere", "settled": True}, False),
+        ({"mined": "ahead"}, True),
     ],
 )
 @pytest.mark.parametrize("side", ["sender", "recipient"])
@@ -169,7 +170,8 @@ def test_an_address_is_in_motion_while_its_spend_has_no_certain_block(
     ends: dict[str, Any] = {"sender": STRANGER, "recipient": STRANGER} | {side: DEPOSIT}
     columns = dict(columns)
     place, is_settled = columns.pop("mined", None), columns.pop("settled", False)
-    mined = None if place is None else (chain.height, chain._hash() if place == "here" else "0xreplaced")
+    height = chain.height + (place == "ahead")
+    mined = None if place is None else (height, chain._hash() if place == "here" else "0xreplaced")
     made = spend(token_units=1, mined=mined, **ends, **columns)
     if is_settled:
         execute("UPDATE spends SET settled_at = app_now() WHERE id = %s", (made,))
