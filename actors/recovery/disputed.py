@@ -12,8 +12,8 @@ from typing import Final
 
 import structlog
 
-from actors.scan import departures
-from chains.base import Block, ProviderError
+from actors.scan import departures, kept
+from chains.base import ProviderError
 from chains.family import SenderReader
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
@@ -46,8 +46,8 @@ def judge(network: Network, chain: SenderReader) -> int:
 
 def _judge_one(network: Network, chain: SenderReader, noted: Seen) -> int:
     try:
-        block = chain.block(noted.height)
-        if not isinstance(block, Block) or block.hash != noted.block_hash:
+        block = kept.block(network, chain, noted.height, noted.block_hash)
+        if block is None:
             return 0
         lacking = departures.denied(network, chain, block, [noted.txid])
     except ProviderError as error:

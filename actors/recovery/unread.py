@@ -11,8 +11,8 @@ from typing import Final
 import structlog
 
 from actors.context import Context
-from actors.scan import departures
-from chains.base import Block, DisownedError, ProviderError
+from actors.scan import departures, kept
+from chains.base import DisownedError, ProviderError
 from chains.family import DepartureReader
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
@@ -48,8 +48,8 @@ def read(ctx: Context, network: Network, chain: DepartureReader) -> int:
 
 def _read_one(ctx: Context, network: Network, chain: DepartureReader, claimed: UnexplainedRow) -> bool:
     try:
-        block = chain.block(claimed.block_height or 0)
-        if not isinstance(block, Block) or block.hash != claimed.block_hash:
+        block = kept.block(network, chain, claimed.block_height or 0, claimed.block_hash or "")
+        if block is None:
             # The block was replaced, which the scan will notice.
             return False
         departure = chain.departure(claimed.txid, block, sender=claimed.sender)

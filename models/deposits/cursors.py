@@ -171,6 +171,11 @@ def kept_blocks(network: str) -> list[tuple[int, str]]:
     return rows("SELECT height, hash FROM chain_blocks WHERE network = %s ORDER BY height DESC", (network,))
 
 
+def kept_block(network: str, height: int) -> ChainBlock | None:
+    """Return a scanned block, None if it is no longer kept or was left out."""
+    return ChainBlock.first("network = %s AND height = %s", (network, height))
+
+
 def retreat(network: str, *, expected: Cursor, to_height: int, peak: int | None) -> bool:
     """Move the cursor back to a kept block after its successors left the chain; call inside a transaction.
 

@@ -13,7 +13,7 @@ from actors.recovery import missing, resume, unread
 from actors.scan import witnesses
 from actors.signer import follow_up, mempools, refusals
 from actors.treasury import reconcile
-from chains.base import Block, ChainError, ProviderError
+from chains.base import Agreement, Block, ChainError, ProviderError
 from chains.net.budget import BudgetSpentError
 from chains.spending import SpendRefusedError
 from cli.output import CommandError
@@ -105,8 +105,9 @@ def test_a_departure_is_read_by_the_next_step(world: SpendWorld, monkeypatch: py
     with transaction():
         unread_departures.note(world.network.code, "window", {"0xlost": SENDER}, height=1, block_hash="0x1")
     (claimed,) = unread_departures.waiting(world.network.code, limit=9)
-    chain = Mock()
+    chain = Mock(providers=1)
     chain.block.return_value = Mock(spec=Block, hash=claimed.block_hash)
+    chain.agreement.return_value = Agreement(same=1, other=0)
     chain.departure.side_effect = SPENT
     with capture_logs() as logs, pytest.raises(BudgetSpentError):
         unread.read(world.ctx, world.network, chain)
