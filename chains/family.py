@@ -132,6 +132,16 @@ class Reader(Protocol):
 class HiddenReader(Reader, Protocol):
     """Reads a network on which coin may arrive by calls that no block lists. For families with has_hidden_transfers."""
 
+    def reread(
+        self, height: int, ours: Ours, *, but_by: str = "", last: str = "", block_hash: str = ""
+    ) -> BlockScan | Skipped | None:
+        """Return a block as Reader.reread() does.
+
+        last: the mark of a provider to ask only if no other answers. block_hash: of the only block that is wanted; a
+        provider that shows another one contradicts it, and the next one is asked.
+        """
+        ...
+
     def balance(self, address: str, block_hash: str, *, last: str = "") -> Balance:
         """Return an address's balance of the network's own coin after a block, as one provider shows it.
 
@@ -202,14 +212,17 @@ class CounterReader(DepartureReader, Protocol):
         ...
 
     def used_counters(self, sender: str, height: int) -> int:
-        """Return how many counters one of our addresses used up to a block. One node's word; it starts a search."""
+        """Return how many counters one of our addresses used up to a block; it starts a search.
+
+        The median of the providers' answers, the lower of two.
+        """
         ...
 
-    def counter_height(self, sender: str, counter: int, low: int, high: int) -> int:
-        """Return the block above `low`, at most `high`, in which a counter was used.
+    def counter_heights(self, sender: str, counter: int, low: int, high: int) -> Sequence[int]:
+        """Return the blocks above `low`, at most `high`, in which providers say that a counter was used.
 
-        One node's word, which the block itself confirms. Raises ProviderError also if no node keeps the state of old
-        blocks.
+        Each block once, the median first; the block itself confirms it. Raises ProviderError also if no node keeps the
+        state of old blocks.
         """
         ...
 

@@ -2,8 +2,9 @@
 
 Far behind the head, the scan reads only logs if the gas coin itself is not offered, and a plain transfer of it leaves
 no log. Such a transaction is missed, and then the chain has used a slot that no row explains: signing stops. This
-module asks for the slot count at older blocks, finds the block that used the slot, and reads that block whole. A node
-that has discarded its state cannot answer; then signing stays stopped, and an operator reads the blocks again.
+module asks for the slot count at older blocks, finds the block that used the slot, and reads that block whole. If a
+provider does not show the departure there, another one is asked. A node that has discarded its state cannot answer;
+then signing stays stopped, and an operator reads the blocks again.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from typing import Final
 import structlog
 
 from actors.context import Context
-from actors.scan import departures, observers
-from actors.scan.reading import NOTHING, Matching, Reading
+from actors.scan import observers
+from actors.scan.reading import Matching
 from actors.scan.record import settle_owners
-from chains.base import ProviderError
+from chains.base import BlockScan, ProviderError
 from chains.family import CounterReader
 from chains.net.budget import BudgetSpentError
 from core.catalogue.catalogue import Network
@@ -70,18 +71,38 @@ def _missing(network: Network, chain: CounterReader, sender: str, height: int) -
 
 
 def _find(ctx: Context, network: Network, chain: CounterReader, sender: str, slot: int, scanned: int) -> bool:
-    """Find the block that used a slot and read it whole; return whether the departure is noted now."""
+    """Find the block that used a slot and read it whole; return whether the departure is noted now.
+
+    Providers may name different blocks; each is read until one has the departure.
+    """
     before, after = slots.between(network.code, sender, slot)
     if before is None:
         before = cursors.started_height(network.code) or 0
-    height = chain.counter_height(sender, slot, before - 1, scanned if after is None else after)
+    heights = chain.counter_heights(sender, slot, before - 1, scanned if after is None else after)
+    height = next((each for each in heights if _is_in(ctx, network, chain, sender, slot, each)), None)
+    log.warning(
+        "departure.sought", network=network.code, sender=sender, slot=slot,
+        height=heights[0] if height is None else height, is_found=height is not None,
+    )  # fmt: skip
+    return height is not None
+
+
+def _is_in(ctx: Context, network: Network, chain: CounterReader, sender: str, slot: int, height: int) -> bool:
+    """Read a block whole, and again from another provider if it lacks a departure; return whether one shows it."""
     ours = Matching(network)
     scan = next(iter(chain.scan(height - 1, height, ours, whole=True)), None)
-    if scan is None:
+    if scan is not None and _shows(ctx, network, chain, scan, ours, sender, slot):
+        return True
+    if chain.providers == 1:
         return False
-    left = departures.left_in(ctx, network, chain, [scan]).get(scan.block.hash, NOTHING)
-    observers.note_late(Reading(ctx=ctx, network=network, chain=chain, scan=scan, ours=ours, left=left))
+    again = chain.reread(height, ours, but_by="" if scan is None else scan.read_by)
+    return isinstance(again, BlockScan) and _shows(ctx, network, chain, again, ours, sender, slot)
+
+
+def _shows(
+    ctx: Context, network: Network, chain: CounterReader, scan: BlockScan, ours: Matching, sender: str, slot: int
+) -> bool:
+    """Note a block; return True if it has the departure that used a slot."""
+    left = observers.note_again(ctx, network, chain, scan, ours).left
     settle_owners(ctx, ours.of(scan.transfers))
-    is_found = any(each.slot == slot and each.sender == sender for each in left.unexplained)
-    log.warning("departure.sought", network=network.code, sender=sender, slot=slot, height=height, is_found=is_found)
-    return is_found
+    return any((each.sender, each.slot) == (sender, slot) for each in left.unexplained)

@@ -6,10 +6,13 @@ A block's findings are recorded in one transaction, whichever of them there are:
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
+from actors.context import Context
 from actors.scan import charges, coins, departures, record
-from actors.scan.reading import Observer, Reading
+from actors.scan.reading import NOTHING, Left, Matching, Observer, Reading
+from chains.base import BlockScan
+from chains.family import Reader
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
 from models.deposits import cursors
@@ -32,6 +35,24 @@ def take_back(network: Network) -> None:
     """Undo note() for blocks above the cursor. Call in the transaction that moves the cursor back."""
     for observer in OBSERVERS:
         observer.take_back(network)
+
+
+class Again(NamedTuple):
+    """The findings of a second reading. recorded: the number of new deposits and top-ups."""
+
+    recorded: int
+    left: Left
+
+
+def note_again(ctx: Context, network: Network, chain: Reader, scan: BlockScan, ours: Matching) -> Again:
+    """Record a second reading of a scanned block, with its departures: our own transfer is no payment.
+
+    Call outside of transactions, since providers are asked about departures. Raises ChainError.
+    """
+    left = departures.left_in(ctx, network, chain, [scan]).get(scan.block.hash, NOTHING)
+    lacking = departures.lacking_in(network, chain, scan)
+    reading = Reading(ctx=ctx, network=network, chain=chain, scan=scan, ours=ours, left=left, lacking=lacking)
+    return Again(note_late(reading), left)
 
 
 def note_late(reading: Reading) -> int:

@@ -15,8 +15,8 @@ import structlog
 
 from actors.context import Context
 from actors.network_ticks import network_tick
-from actors.scan import departures, observers
-from actors.scan.reading import NOTHING, Matching, Reading
+from actors.scan import observers
+from actors.scan.reading import Matching
 from actors.scan.record import booked_as, doubt, settle_owners
 from chains.base import BlockScan, Skipped
 from chains.family import Reader
@@ -98,11 +98,7 @@ def reread(ctx: Context, network: Network, chain: Reader, height: int) -> Reread
         if scan is not None and kept not in {None, scan.block.hash}:
             _note_split(network, chain, height, kept)
         return Reread(height=height, block_hash=None)
-    left = departures.left_in(ctx, network, chain, [scan]).get(scan.block.hash, NOTHING)
-    lacking = departures.lacking_in(network, chain, scan)
-    recorded = observers.note_late(
-        Reading(ctx=ctx, network=network, chain=chain, scan=scan, ours=ours, left=left, lacking=lacking)
-    )
+    recorded = observers.note_again(ctx, network, chain, scan, ours).recorded
     if recorded:
         log.warning("rescan.deposits_found", network=network.code, height=height, count=recorded)
     settle_owners(ctx, ours.of(scan.transfers))

@@ -20,6 +20,7 @@ from chains.base import (
     Balance,
     Block,
     BlockScan,
+    ContradictionError,
     Cost,
     MissingLogsError,
     NotYetError,
@@ -97,9 +98,11 @@ class EvmReader(NodesReader[JsonRpc]):
         scan = self._block_scan(first, ours.addresses, thorough=False, upon=upon)
         return () if scan is None else self._ended([scan])
 
-    def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | None:
-        """Return a block read from all its receipts, or None if the chain is not there yet."""
-        scan = self._block_scan(height, ours.addresses, thorough=True, but_by=but_by)
+    def reread(
+        self, height: int, ours: Ours, *, but_by: str = "", last: str = "", block_hash: str = ""
+    ) -> BlockScan | None:
+        """Return a block read from all its receipts, or None if the chain is not there yet; see chains.family."""
+        scan = self._block_scan(height, ours.addresses, thorough=True, but_by=but_by, last=last, block_hash=block_hash)
         return None if scan is None else self._ended([scan])[0]
 
     def final_height(self) -> int | None:
@@ -154,12 +157,12 @@ class EvmReader(NodesReader[JsonRpc]):
         return departures.judge(answers)
 
     def used_counters(self, sender: str, height: int) -> int:
-        """Return the number of nonces that a sender used up to a block, by the first node that knows it."""
-        return self._providers.attempt(lambda node: fate.nonce(node, sender, height))
+        """Return the number of nonces that a sender used up to a block, the median of all nodes' answers."""
+        return median_low(self._providers.answers(lambda node: fate.nonce(node, sender, height)))
 
-    def counter_height(self, sender: str, counter: int, low: int, high: int) -> int:
-        """Return the block in which a sender used a nonce; one node answers all questions for it."""
-        return self._providers.attempt(lambda node: departures.height_of(node, sender, counter, low, high))
+    def counter_heights(self, sender: str, counter: int, low: int, high: int) -> Sequence[int]:
+        """Return the blocks in which nodes say that a sender used a nonce, the median first."""
+        return self._heights(lambda node: departures.height_of(node, sender, counter, low, high))
 
     def balance(self, address: str, block_hash: str, *, last: str = "") -> Balance:
         """Return an address's coin after a block."""
@@ -203,13 +206,24 @@ class EvmReader(NodesReader[JsonRpc]):
         return marked
 
     def _block_scan(
-        self, height: int, matcher: Matcher, *, thorough: bool, but_by: str = "", upon: str = ""
+        self,
+        height: int,
+        matcher: Matcher,
+        *,
+        thorough: bool,
+        but_by: str = "",
+        last: str = "",
+        upon: str = "",
+        block_hash: str = "",
     ) -> BlockScan | None:
         def asked(*, strict: bool, thorough_: bool) -> BlockScan:
             return self._providers.attempt(
-                lambda node: self._scan(node, height, matcher, upon, strict=strict, thorough=thorough_),
+                lambda node: self._scan(
+                    node, height, matcher, upon, block_hash=block_hash, strict=strict, thorough=thorough_
+                ),
                 second=thorough,
                 but_by=but_by,
+                last=last,
                 kind=Kind.BLOCKS,
             )
 
@@ -222,13 +236,23 @@ class EvmReader(NodesReader[JsonRpc]):
             return asked(strict=False, thorough_=False)
 
     def _scan(
-        self, node: JsonRpc, height: int, matcher: Matcher, upon: str, *, strict: bool, thorough: bool
+        self,
+        node: JsonRpc,
+        height: int,
+        matcher: Matcher,
+        upon: str,
+        *,
+        block_hash: str,
+        strict: bool,
+        thorough: bool,
     ) -> BlockScan:
         reader = BlockReader(node, self._assets, book=self._book, strict=strict, thorough=thorough)
         full = reader.full_block(height)
         if full is None:
             raise NotYetError(f"block {height} is not there yet")
         block = self._witnessed(wire.block(full, height))
+        if block_hash not in {"", block.hash}:
+            raise ContradictionError(f"another block {height} than the scanned one")
         self._upright(node, block, upon)
         logs = () if thorough else reader.logs_of(block)
         scan = reader.read(full, height, matcher, logs)

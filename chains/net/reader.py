@@ -92,6 +92,12 @@ class NodesReader(ABC, Generic[C]):
         same, other = self._providers.compare(lambda node: self._hash(node, height), block_hash)
         return Agreement(same=same, other=other)
 
+    def _heights(self, question: Callable[[C], int]) -> Sequence[int]:
+        """Return the heights that nodes name, each once, the median first."""
+        heights = self._providers.answers(question)
+        middle = median_low(heights)
+        return [middle, *sorted({*heights} - {middle})]
+
     def distrust(self, read_by: str, problem: str) -> None:
         """Pause the provider with this mark, because others contradict a block that it returned."""
         self._providers.rest(read_by, ContradictionError(problem))

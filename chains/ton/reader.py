@@ -8,6 +8,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise, takewhile
+from statistics import median_low
 from typing import Final
 
 from chains.base import (
@@ -93,12 +94,12 @@ class TonReader(FinalReader[Toncenter]):
         return departed(self._providers.everyone(lambda node: self._departure(node, txid, block), kind=Kind.BLOCKS))
 
     def used_counters(self, sender: str, height: int) -> int:
-        """Return a wallet's seqno after a block, by the first node that knows it."""
-        return self._providers.attempt(lambda node: accounts.seqno(node, sender, height))
+        """Return a wallet's seqno after a block, the median of all nodes' answers."""
+        return median_low(self._providers.answers(lambda node: accounts.seqno(node, sender, height)))
 
-    def counter_height(self, sender: str, counter: int, low: int, high: int) -> int:
-        """Return the block in which a wallet took a request; one node answers all questions for it."""
-        return self._providers.attempt(lambda node: accounts.height_of(node, sender, counter, low, high))
+    def counter_heights(self, sender: str, counter: int, low: int, high: int) -> Sequence[int]:
+        """Return the blocks in which nodes say that a wallet took a request, the median first."""
+        return self._heights(lambda node: accounts.height_of(node, sender, counter, low, high))
 
     def locate(self, txid: str) -> None:
         """Return None: this interface has no index of transactions."""

@@ -36,9 +36,9 @@ class RecoveryWorld(TreasuryWorld):
         self._copies = count(1)
         self._recipients = (f"0x{number:040x}" for number in count(0xABC000))
 
-    def opened(self, *, gas_wei: int = 5 * 10**18) -> Iterator[RecoveryWorld]:
+    def opened(self, *, gas_wei: int = 5 * 10**18, providers: int = 1) -> Iterator[RecoveryWorld]:
         """As TreasuryWorld.opened(), with a thousand USDT for the shop."""
-        for _ in super().opened(gas_wei=gas_wei):
+        for _ in super().opened(gas_wei=gas_wei, providers=providers):
             self.send(self.hot, RICH * 10**6)
             self.mine()
             self.bury()

@@ -77,7 +77,7 @@ def test_a_payout_voided_by_a_thief_is_signed_again_after_the_write_off(rich: Ri
     if traits_of(rich.network).claim == "counter":
         reader, tip = cast("CounterReader", rich.reader), rich.tip()
         assert (reader.used_counters(rich.hot, tip - 1), reader.used_counters(rich.hot, tip)) == (0, 1)
-        assert reader.counter_height(rich.hot, 0, 0, tip) == tip
+        assert reader.counter_heights(rich.hot, 0, 0, tip) == [tip]
     if not is_void:
         rich.write_off(STOLEN)
         rich.outlast()

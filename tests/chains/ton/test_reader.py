@@ -151,10 +151,12 @@ def test_numbers_are_found_by_old_states(chain: World) -> None:
     heights = [chain.send(HOT, coin(STRANGER, 1)) for _ in range(3)]
     head = chain.simulator.mine(5)
     assert [chain.reader.used_counters(HOT.address, height) for height in (begun, *heights, head)] == [0, 1, 2, 3, 3]
-    assert [chain.reader.counter_height(HOT.address, number, begun, head) for number in range(3)] == heights
+    assert [[*chain.reader.counter_heights(HOT.address, number, begun, head)] for number in range(3)] == [
+        [height] for height in heights
+    ]
     for low, high in ((begun, heights[0]), (heights[2], head)):
         with pytest.raises(ProviderError, match="did not take"):
-            chain.reader.counter_height(HOT.address, 1, low, high)
+            chain.reader.counter_heights(HOT.address, 1, low, high)
 
 
 def test_a_node_without_old_states_is_named(chain: World) -> None:

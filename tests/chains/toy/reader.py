@@ -140,7 +140,7 @@ class ToyReader:
     def used_counters(self, sender: str, height: int) -> int:
         return self._providers.first(lambda node: checked(node.ask("counter", sender, height), int))
 
-    def counter_height(self, sender: str, counter: int, low: int, high: int) -> int:
+    def counter_heights(self, sender: str, counter: int, low: int, high: int) -> Sequence[int]:
         def used_in(node: ToyNode) -> int:
             heights = range(low + 1, high + 1)
             at_heights = (at for at in heights if checked(node.ask("counter", sender, at), int) > counter)
@@ -149,7 +149,7 @@ class ToyReader:
                 raise ProviderError(f"{sender} had not used {counter} by block {high}")
             return height
 
-        return self._providers.first(used_in)
+        return [self._providers.first(used_in)]
 
     # Of what waits, as chains.family.MempoolReader ----------------------------------------------------------
 

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from chains.base import AbsentError, Block, DisownedError, NotYetError, ProviderError
+from chains.base import AbsentError, Block, ContradictionError, DisownedError, NotYetError, ProviderError
+from chains.evm import wire
 from chains.evm.reader import EvmReader
 from chains.evm.spends import departures
 from chains.evm.spends.library import eth
@@ -170,3 +171,56 @@ def test_bytes_of_another_signer_are_not_ours() -> None:
     liar.asked.clear()
     assert departures.read(liar, txid, block, {}, chain_id=1) is None
     assert liar.asked == ["eth_getTransactionByHash"]
+
+
+def sent_in(world: World) -> int:
+    """Send the first transaction of the wallet, between other blocks; return the height of its block."""
+    world.node.mine()
+    world.spender.send(world.sign(world.intent(5)).raw)
+    height = world.node.mine()
+    world.node.mine()
+    return height
+
+
+@pytest.mark.parametrize("lie", ["0x0", "0x9"])
+def test_one_of_three_providers_hides_and_invents_no_used_nonce(trio: World, lie: str) -> None:
+    height = sent_in(trio)
+    used = int(trio.node.ask("eth_getTransactionCount", HOT, hex(height)), 16)
+    trio.providers[0].lies["eth_getTransactionCount"] = lie
+    assert reader(trio).used_counters(HOT, height) == used
+
+
+def test_all_blocks_that_providers_name_for_a_nonce_are_returned_the_median_first(trio: World) -> None:
+    height = sent_in(trio)
+    used = int(trio.node.ask("eth_getTransactionCount", HOT, hex(height)), 16)
+    assert list(reader(trio).counter_heights(HOT, used - 1, 0, height + 1)) == [height]
+    trio.providers[0].lies["eth_getTransactionCount"] = hex(used)
+    assert list(reader(trio).counter_heights(HOT, used - 1, 0, height + 1)) == [height, 1]
+
+
+def test_a_second_reading_of_one_block_is_asked_of_the_next_provider_if_one_shows_another(trio: World) -> None:
+    height = sent_in(trio)
+    block = reader(trio).block(height)
+    assert isinstance(block, Block)
+
+    def replaced(truth: Any, params: list[Any]) -> Any:
+        if params != [hex(height), True]:
+            return truth
+        lie = truth | {"extraData": "0x1234", "transactions": [], "gasUsed": "0x0"}
+        return lie | {"hash": wire.proved_hash(msgspec.convert(lie, wire.Header))}
+
+    trio.providers[1].lies["eth_getBlockByNumber"] = replaced
+    again = reader(trio).reread(height, NOBODY, block_hash=block.hash)
+    assert again is not None
+    assert again.block.hash == block.hash
+    with pytest.raises(ContradictionError):
+        reader(trio).reread(height, NOBODY, block_hash="0x" + "ab" * 32)
+
+
+def test_a_second_reading_is_asked_of_the_last_reader_only_if_no_other_answers(trio: World) -> None:
+    height = sent_in(trio)
+    first = reader(trio).reread(height, NOBODY)
+    assert first is not None
+    other = reader(trio).reread(height, NOBODY, last=first.read_by)
+    assert other is not None
+    assert other.read_by != first.read_by
