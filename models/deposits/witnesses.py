@@ -80,15 +80,17 @@ def doubt(network: str, txid: str, ordinal: str) -> bool:
 
 
 def due(network: str, *, confirmations: int, limit: int) -> list[Deposit]:
-    """Return deposits whose witnesses are to be asked now, those that waited longest first.
+    """Return deposits whose witnesses are to be asked now: of each address the one that waited longest, then the next.
 
-    Each is asked about once when it is recorded, and again from its last confirmation on: it cannot count sooner.
+    So an address with many deposits does not delay the others. Each is asked about once when it is recorded, and again
+    from its last confirmation on: it cannot count sooner.
     """
     return Deposit.rows_of(
         f"{Deposit.SELECT} JOIN deposit_quorums q ON q.deposit_id = d.id AND q.round = d.round"
         " WHERE q.network = %s AND q.agreed_at IS NULL AND d.status = 'pending' AND q.next_attempt_at <= app_now()"
         " AND (q.attempts = 0 OR d.block_height <= c.height - GREATEST(%s, d.depth_min) + 1)"
-        " ORDER BY q.next_attempt_at LIMIT %s",
+        " ORDER BY row_number() OVER (PARTITION BY d.address ORDER BY q.next_attempt_at, d.id), q.next_attempt_at"
+        " LIMIT %s",
         (network, confirmations, limit),
     )
 
