@@ -3,22 +3,25 @@
 If a family has no such transfers, no provider is asked.
 The chain shows such coin in no transaction and no log. If a balance is more than its deposits explain, the probe finds
 the block in which it grew. That block is read again by another provider, then traced, and a surplus that remains
-unexplained becomes a deposit of its own.
+unexplained becomes a deposit of its own (actors.scan.surplus).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Final, cast
 
 import structlog
 
 from actors.context import Context
 from actors.network_ticks import network_tick
-from actors.scan import observers
-from actors.scan.reading import Matching, Reading
-from actors.scan.record import found_in, settle_owners, take
-from chains.base import Block, BlockScan, ChainError, ProviderError, Transfer
+from actors.scan import kept, observers, totals
+from actors.scan.reading import Matching
+from actors.scan.record import settle_owners
+from actors.scan.surplus import Booking
+from chains.base import NATIVE, Block, BlockScan, ChainError, ProviderError, Transfer
 from chains.family import HiddenReader, Reader
 from chains.net.budget import BudgetSpentError, part
 from core.catalogue.catalogue import Network, Pair
@@ -27,52 +30,72 @@ from models.db.base import transaction
 from models.deposits import cursors, probes
 from models.deposits import rows as deposits
 from models.deposits.cursors import Cursor
-from models.deposits.probes import TakenBack
 from models.deposits.rows import Owner
+from models.spends import signing_stops
 from models.treasury import addresses
 
 log = structlog.get_logger()
 
 INVOICES_PER_STEP: Final = 50
+OPEN_PER_STEP: Final = 50
 AGAIN_PER_STEP: Final = 10
 WALLETS_PER_STEP: Final = 5
 # A step passes over this many addresses at which providers failed; after more failures the providers count as down.
 FAILURES_PER_STEP: Final = 3
 # After a reorg a transaction may take this long to be in a block again.
 RETURN_S: Final = 7_200
-# A block of this age that no provider can trace counts as one that shows no transfers.
+# A block of this age that no provider can trace, or that no other one shows, counts as one without transfers.
 TRACE_PATIENCE_S: Final = 600
+# Other providers are asked about this many payments that the second reading of a block adds, the largest first.
+LATE_ASKED_MAX: Final = 20
 # The part of a step that a trace may take. One that takes more has failed.
 TRACE_SHARE: Final = 0.5
 
 
 @network_tick("probes")
 def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
-    """Probe addresses of reversed deposits, of open invoices that await the coin, and of a few wallets."""
+    """Probe addresses of reversed deposits, of invoices that await the coin, with a surplus, and of a few wallets."""
     if not traits_of(network).has_hidden_transfers:
         return
     pair = next((pair for pair in ctx.catalogue.pairs_on(network.code) if pair.contract is None), None)
     cursor = cursors.read(network.code)
     if pair is None or cursor is None:
         return
+    probes.pass_invoices(network.code, family=network.family, currency=pair.currency)
     further = RETURN_S * 1000 // network.block_time_ms
     due = [
         *probes.due_again(network.code, scanned=cursor.height, further=further, limit=AGAIN_PER_STEP),
         *probes.due_invoices(network.code, family=network.family, currency=pair.currency, limit=INVOICES_PER_STEP),
+        *probes.due_open(network.code, limit=OPEN_PER_STEP),
         *probes.due_wallets(network.code, limit=WALLETS_PER_STEP),
     ]
     owners = deposits.match(network.family, due)
     for address in set(due) - owners.keys():
         # No one is left to credit; without a note it would take a turn in each step.
-        probes.note_reading(network.code, address, kind="invoice", height=cursor.height)
+        probes.note_reading(network.code, address, kind="invoice", height=cursor.height, block_time=cursor.block_time)
     # One that takes whole steps has its turn after all others, whatever made it due.
     turn = [
         (owners[each], last) for each, last in probes.longest_ago_first(network.code, due).items() if each in owners
     ]
+    # The trait has_hidden_transfers means that the family's reader is one.
+    _probe_all(ctx, network, cast("HiddenReader", chain), pair, turn, cursor)
+
+
+def _probe_all(
+    ctx: Context,
+    network: Network,
+    chain: HiddenReader,
+    pair: Pair,
+    turn: Sequence[tuple[Owner, str]],
+    cursor: Cursor,
+) -> None:
+    """Probe addresses in their turn. Raises ProviderError after FAILURES_PER_STEP failures, and BudgetSpentError.
+
+    turn: the owners, each with the mark of the provider that was asked last about its address.
+    """
     failures = 0
     for number, (owner, last) in enumerate(turn):
-        # The trait has_hidden_transfers means that the family's reader is one.
-        probe = _Probe(ctx, network, cast("HiddenReader", chain), pair, owner, last=last, is_first=number == 0)
+        probe = _Probe(ctx, network, chain, pair, owner, last=last, is_first=number == 0)
         try:
             probe.run(cursor)
         except BudgetSpentError as error:
@@ -112,6 +135,8 @@ class _Probe:
         # The mark of the provider that answered, and the balances in answers, by block.
         self._read_by: str | None = None
         self._units: dict[str, int] = {}
+        # The time of the block after which the balance had a surplus.
+        self._surplus_at: datetime | None = None
 
     def run(self, cursor: Cursor) -> None:
         if addresses.is_in_motion(self._network.code, [self._address]):
@@ -121,6 +146,7 @@ class _Probe:
         if self._surplus(cursor.height, cursor.hash) <= 0:
             self._note_explained(cursor, deposited)
             return
+        self._surplus_at = cursor.block_time
         block = self._grown_in(cursor)
         if block is not None:
             self._explain(block, cursor)
@@ -142,15 +168,27 @@ class _Probe:
                 cursors.is_scanned(self._network.code, height=cursor.height, block_hash=cursor.hash)
                 and self._deposited(cursor.height) == deposited
             )
-            self._note(cursor.height if is_same else None)
+            self._note(cursor if is_same else None)
 
-    def _note(self, height: int | None = None) -> None:
-        network, kind = self._network.code, self._owner.kind
+    def _note(self, explained: Cursor | None = None) -> None:
+        """Note that the address was looked at. explained: the block up to which the reading was explained, if it was.
+
+        With a surplus it stays due until two readings of later blocks are explained.
+        """
+        network, owner = self._network.code, self._owner
         if self._read_by is None:
-            probes.note(network, self._address, kind=kind)
-        else:
-            read_by = self._read_by if self._chain.providers > 1 else ""
-            probes.note_reading(network, self._address, kind=kind, height=height, read_by=read_by)
+            probes.note(network, self._address, kind=owner.kind, owner_id=owner.id, surplus_at=self._surplus_at)
+            return
+        probes.note_reading(
+            network,
+            self._address,
+            kind=owner.kind,
+            owner_id=owner.id,
+            surplus_at=self._surplus_at,
+            height=None if explained is None else explained.height,
+            block_time=None if explained is None else explained.block_time,
+            read_by=self._read_by if self._chain.providers > 1 else "",
+        )
 
     def _surplus(self, height: int, block_hash: str) -> int:
         """Return the balance's surplus after a block over deposits and own spends up to it, in token units."""
@@ -178,23 +216,42 @@ class _Probe:
         return probes.deposited_units(self._network.code, self._address, self._pair.currency, height=height)
 
     def _grown_in(self, cursor: Cursor) -> Block | None:
-        """Return the first kept block with a surplus; before it the balance was explained, as far as nodes know."""
-        after = probes.explained_height(self._network.code, self._address) or 0
-        kept = [
-            read_one for read_one in cursors.kept_blocks(self._network.code) if after < read_one[0] <= cursor.height
-        ]
-        newest, oldest = 0, len(kept) - 1
+        """Return the first block with a surplus; before it the balance was explained, as far as nodes know.
+
+        A kept block is the scan's own, so that no provider can hide coin by another block of its height.
+        """
+        code = self._network.code
+        after = probes.explained_height(code, self._address)
+        if after is None:
+            after = (cursors.started_height(code) or 0) - 1
+        blocks = [each for each in cursors.kept_blocks(code) if after < each[0] <= cursor.height]
+        if not blocks:
+            return None
+        newest, oldest = 0, len(blocks) - 1
         while newest < oldest:
             middle = (newest + oldest + 1) // 2
-            if self._has_surplus(*kept[middle]):
+            if self._has_surplus(*blocks[middle]):
                 newest = middle
             else:
                 oldest = middle - 1
-        if not kept:
-            return None
-        height, block_hash = kept[newest]
-        block = self._chain.block(height)
-        return block if isinstance(block, Block) and block.hash == block_hash else None
+        grown = kept.block(self._network, self._chain, *blocks[newest])
+        is_oldest = newest == len(blocks) - 1
+        return self._grown_below(grown, after) if grown is not None and is_oldest else grown
+
+    def _grown_below(self, grown: Block, after: int) -> Block:
+        """Return the first block with a surplus above a height, up to one that has it.
+
+        The scan no longer keeps the blocks between them, so that each counts if more providers show it than another.
+        """
+        low = after
+        while low + 1 < grown.height:
+            middle = (low + grown.height) // 2
+            block = kept.agreed(self._chain, middle)
+            if block is not None and self._has_surplus(block.height, block.hash):
+                grown = block
+            else:
+                low = middle
+        return grown
 
     def _has_surplus(self, height: int, block_hash: str) -> bool:
         try:
@@ -204,29 +261,81 @@ class _Probe:
 
     def _explain(self, block: Block, cursor: Cursor) -> None:
         """Record the cause of a block's surplus: a missed transfer, a contract's transfer, or an unknown one."""
-        ours = Matching(self._network)
+        is_read = self._read_again(block)
+        if is_read is None:
+            return
+        deposited, units = self._deposited(cursor.height), self._rest(block, cursor)
+        if units <= 0:
+            return
+        traced = self._traced(block) if is_read else ()
+        Booking(
+            self._ctx,
+            self._network,
+            self._chain,
+            self._pair,
+            self._owner,
+            block=block,
+            cursor=cursor,
+            deposited=deposited,
+            units=units,
+        ).run(traced)
+
+    def _read_again(self, block: Block) -> bool | None:
+        """Note a block as another provider shows it; return None if its surplus has to wait.
+
+        False if no other provider has shown it for TRACE_PATIENCE_S. Another one is asked each time, since it may hide
+        or invent a payment.
+        """
+        code, ours = self._network.code, Matching(self._network)
         try:
-            scan = self._chain.reread(block.height, ours, but_by=cursors.read_by(self._network.code, block.height))
+            scan = self._chain.reread(
+                block.height,
+                ours,
+                but_by=cursors.read_by(code, block.height),
+                last=probes.reread_by(code, self._address),
+                block_hash=block.hash,
+            )
         except ProviderError as error:
             # The address is probed again later; the other addresses have their turn.
-            log.warning("probe.no_second_reading", network=self._network.code, height=block.height, problem=str(error))
-            return
-        if not isinstance(scan, BlockScan) or scan.block.hash != block.hash:
-            return
-        observers.note_late(Reading(ctx=self._ctx, network=self._network, chain=self._chain, scan=scan, ours=ours))
-        # Returning coin is the deposit that it was: its shares and refunds are not paid again. First of all a transfer
-        # takes over the deposit of its sum. Before the other transfers come sums that were paid out.
-        scale = self._ctx.catalogue.scale(self._pair.currency)
-        traced = self._traced(block)
-        sums = {self._pair.from_ledger(each.units, scale) for each in self._taken_back()}
-        self._take(block, cursor, [transfer for transfer in traced if transfer.units in sums])
-        self._take_again(block, cursor, self._taken_back(only_paid_out=True))
-        self._take(block, cursor, traced)
-        self._take_again(block, cursor, self._taken_back())
-        rest = self._rest(block, cursor)
-        if rest > 0:
-            log.warning("deposit.without_transaction", network=self._network.code, height=block.height, units=rest)
-            self._take(block, cursor, [self._unnamed(block, rest)])
+            log.warning("probe.no_second_reading", network=code, height=block.height, problem=str(error))
+            scan = None
+        if not isinstance(scan, BlockScan):
+            return False if self._is_out_of_patience(block) else None
+        probes.note_rereading(code, self._address, kind=self._owner.kind, read_by=scan.read_by)
+        again = observers.note_again(self._ctx, self._network, self._chain, self._undenied(scan), ours)
+        # A departure that no row explains may be our own gas: its movements are booked when it has become a spend.
+        return None if again.left.unexplained else True
+
+    def _is_out_of_patience(self, block: Block) -> bool:
+        """Return True if a surplus is booked without a second reading of its block.
+
+        Not while the network is stopped: a spend that the database lost may have brought it.
+        """
+        is_old = probes.is_older(block.time, seconds=TRACE_PATIENCE_S)
+        return is_old and signing_stops.read(self._network.code) is None
+
+    def _undenied(self, scan: BlockScan) -> BlockScan:
+        """Return a second reading without new payments of coin to the address that two providers deny.
+
+        One provider could otherwise have each surplus used up by a payment that it invents.
+        """
+        if self._chain.providers == 1:
+            return scan
+        code, block = self._network.code, scan.block
+        known = {(each.txid, each.ordinal) for each in deposits.in_block(code, block.height, block.hash)}
+        late = [
+            each
+            for each in scan.transfers
+            if each.ordinal == NATIVE and each.recipient == self._address and (each.txid, NATIVE) not in known
+        ]
+        largest = sorted(late, key=lambda each: each.units, reverse=True)[:LATE_ASKED_MAX]
+        denied = [each for each in largest if self._is_denied(block, each)]
+        return replace(scan, transfers=tuple(each for each in scan.transfers if each not in denied))
+
+    def _is_denied(self, block: Block, payment: Transfer) -> bool:
+        """Return True if two providers deny a payment. Those that have forgotten it do not: their block lists it."""
+        shown = totals.shown(block, payment)
+        return totals.is_denied(self._chain.second_opinion(shown)) and totals.is_denied(self._chain.listing(shown))
 
     def _traced(self, block: Block) -> Collection[Transfer]:
         """Return the transfers in a block's trace; empty if no provider could trace it for TRACE_PATIENCE_S."""
@@ -239,81 +348,3 @@ class _Probe:
                 raise
             log.warning("probe.not_traced", network=self._network.code, height=block.height, problem=str(error))
             return ()
-
-    def _take(self, block: Block, cursor: Cursor, transfers: Iterable[Transfer]) -> None:
-        """Record traced transfers up to the balance's surplus: a trace alone is no proof."""
-        for transfer in transfers:
-            self._record(block, cursor, transfer)
-
-    def _take_again(self, block: Block, cursor: Cursor, returned: Iterable[TakenBack]) -> None:
-        """Record taken-back deposits up to the balance's surplus under their own names, in their own blocks if kept."""
-        scale = self._ctx.catalogue.scale(self._pair.currency)
-        for each in returned:
-            transfer = Transfer(
-                txid=each.txid,
-                ordinal=each.ordinal,
-                currency=self._pair.currency,
-                units=self._pair.from_ledger(each.units, scale),
-                sender=each.sender,
-                recipient=self._address,
-                depth_min=each.depth_min,
-            )
-            self._record(block, cursor, transfer, earlier=each)
-
-    def _record(self, block: Block, cursor: Cursor, transfer: Transfer, *, earlier: TakenBack | None = None) -> None:
-        """Record a transfer, if the surplus after a block covers it and the chain still has the block.
-
-        earlier: the deposit that returns; it is recorded in its own block if the chain still has that one.
-        """
-        known = self._deposited(block.height)
-        if transfer.units > self._rest(block, cursor):
-            return
-        own = None if earlier is None else self._kept(earlier, block)
-        within = own or block
-        with transaction():
-            if not all(
-                cursors.is_scanned(self._network.code, height=each.height, block_hash=each.hash)
-                for each in (block, within)
-            ):
-                return
-            if self._deposited(block.height) != known:
-                # The scan or its second reading has recorded some of it meanwhile; the next step compares again.
-                return
-            if (probes.explained_height(self._network.code, self._address) or 0) >= block.height:
-                # Witnesses have dated its coin to a later block meanwhile.
-                return
-            deposit = found_in(self._ctx, self._network, within, transfer, self._owner)
-            probes.name_again(deposit)
-            take(self._ctx, self._chain, deposit)
-
-    def _kept(self, earlier: TakenBack, upto: Block) -> Block | None:
-        """Return the block of a deposit that a reorg or rewind took back, if the chain has it, up to another block.
-
-        The block of a denied one was an invention, or one provider's word.
-        One provider may show a block that a reorg replaced. If the scan no longer keeps it, more have to show it.
-        """
-        if earlier.is_denied or earlier.block_height > upto.height:
-            return None
-        kept = cursors.kept_hash(self._network.code, earlier.block_height)
-        if kept is not None and kept != earlier.block_hash:
-            return None
-        own = self._chain.block(earlier.block_height)
-        if not isinstance(own, Block) or own.hash != earlier.block_hash:
-            return None
-        answer = None if kept is not None else self._chain.agreement(own.height, own.hash)
-        return own if answer is None or answer.same > answer.other else None
-
-    def _taken_back(self, *, only_paid_out: bool = False) -> list[TakenBack]:
-        """Return the address's hidden deposits that a reorg, a rewind or a denial took back."""
-        reversals = probes.taken_back(self._network.code, self._address, self._pair.currency, self._owner.id)
-        return [each for each in reversals if each.is_paid_out or not only_paid_out]
-
-    def _unnamed(self, block: Block, units: int) -> Transfer:
-        return Transfer(
-            txid="",
-            ordinal=probes.ordinal(self._network.code, self._address, block.height),
-            currency=self._pair.currency,
-            units=units,
-            sender="",
-            recipient=self._address,
-        )

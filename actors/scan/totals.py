@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self, cast
 
 from actors.context import Context
-from chains.base import WITNESSES_MIN, Agreement, Recorded, Total
+from chains.base import WITNESSES_MIN, Agreement, Block, Recorded, Total, Transfer
 from chains.family import HiddenReader, Reader
 from core.catalogue.catalogue import Catalogue, Network
 from core.catalogue.families import traits_of
@@ -68,6 +68,19 @@ def recorded(catalogue: Catalogue, asked: Deposit | Topup, *, units: int) -> Rec
         recipient=asked.address,
         height=asked.block_height,
         block_hash=asked.block_hash,
+    )
+
+
+def shown(block: Block, transfer: Transfer) -> Recorded:
+    """Return a block's transfer in the form in which providers are asked for it."""
+    return Recorded(
+        txid=transfer.txid,
+        ordinal=transfer.ordinal,
+        currency=transfer.currency,
+        units=transfer.units,
+        recipient=transfer.recipient,
+        height=block.height,
+        block_hash=block.hash,
     )
 
 

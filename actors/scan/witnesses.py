@@ -18,7 +18,7 @@ from actors.scan import totals
 from actors.scan.reading import Matching
 from actors.scan.record import doubt, settle_owners, take_transfer
 from actors.scan.totals import Backing, is_denied, is_firm, recorded
-from chains.base import NATIVE, WITNESSES_MIN, Agreement, BlockScan, ChainError, Recorded, Transfer
+from chains.base import NATIVE, WITNESSES_MIN, Agreement, BlockScan, ChainError, Transfer
 from chains.family import HiddenReader, Reader
 from chains.net.budget import PartSpentError, part
 from core.catalogue.catalogue import Catalogue, Network
@@ -158,7 +158,7 @@ def _corrected(ctx: Context, network: Network, chain: Reader, asked: Deposit) ->
         return set()
     place = (asked.txid, asked.ordinal)
     transfer = next((each for each in scan.transfers if (each.txid, each.ordinal) == place), None)
-    if transfer is None or not is_firm(chain.second_opinion(_shown(scan, transfer))):
+    if transfer is None or not is_firm(chain.second_opinion(totals.shown(scan.block, transfer))):
         return set()
     if not repeat_on_deadlock(_replace, ctx, network, chain, asked, scan, transfer, ours):
         return set()
@@ -196,18 +196,6 @@ def _judge(catalogue: Catalogue, chain: Reader, asked: Topup) -> None:
         topup_doubts.agree(asked)
     else:
         topup_doubts.put_off(asked, _problem(answer, chain, asked))
-
-
-def _shown(scan: BlockScan, transfer: Transfer) -> Recorded:
-    return Recorded(
-        txid=transfer.txid,
-        ordinal=transfer.ordinal,
-        currency=transfer.currency,
-        units=transfer.units,
-        recipient=transfer.recipient,
-        height=scan.block.height,
-        block_hash=scan.block.hash,
-    )
 
 
 def _problem(answer: Agreement, chain: Reader, asked: Deposit | Topup) -> str:

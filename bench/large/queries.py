@@ -249,6 +249,7 @@ def _due() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "deposits to witness", partial(witnesses.due, NETWORK, limit=PORTION)
     yield "credits to mature", partial(crediting.release_matured, network, limit=1)
     yield "invoices to probe", partial(probes.due_invoices, NETWORK, family="evm", currency="ETH", limit=PORTION)
+    yield "addresses to probe again", partial(probes.due_open, NETWORK, limit=PORTION)
     yield "wallets to probe", partial(probes.due_wallets, NETWORK, limit=PORTION)
     yield "wallets to credit", partial(wallets.credit_due, PORTION)
     yield "debtors", partial(debts.due, PORTION)

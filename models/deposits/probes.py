@@ -1,6 +1,6 @@
 """Keeps deposits that only an address's balance shows: coin that a contract passed on.
 
-Called by actors.scan.balances and actors.scan.record.
+Called by actors.scan.balances, actors.scan.surplus and actors.scan.record.
 Known deposits and our own spends (gas that came, sweeps that took) explain a balance. The rest becomes a deposit: under
 its own transaction if a trace names it, else under the address and the height at which it appeared.
 """
@@ -17,8 +17,22 @@ from models.deposits.rows import IS_DENIED, IS_DOUBTED, BalanceProbe, Deposit, O
 
 PROBE: Final = "probe:"
 TRACE: Final = "trace:"
-# An invoice is looked at until so long after its end: a scan that is behind expires it later than the clock.
+# An invoice's address is due until its balance is explained up to a block of this long after its end. The clock alone
+# ends nothing: a payment in time may be found after an outage.
 AFTERCARE_S: Final = 7_200
+# The mark of passed invoices moves this often at most.
+PASSED_EVERY_S: Final = 600
+_AFTERCARE: Final = f"make_interval(secs => {AFTERCARE_S})"
+# No look has noted the present end of invoice i for probe b.
+_IS_UNNOTED: Final = f"COALESCE(b.due_until < i.expires_at + {_AFTERCARE}, true)"
+# As in the partial index.
+_IS_OPEN: Final = "b.due_until IS NOT NULL AND (b.explained_until IS NULL OR b.explained_until <= b.due_until)"
+_DUE_UNTIL: Final = (
+    f"GREATEST(%(surplus_at)s::timestamptz, (SELECT i.expires_at + {_AFTERCARE} FROM invoices i"
+    " WHERE i.id = %(owner_id)s::uuid))"
+)
+# Another provider explained the balance before, in a row.
+_IS_SECOND: Final = "b.read_by <> EXCLUDED.read_by AND b.read_height <= EXCLUDED.read_height"
 _OF_ADDRESS: Final = "d.network = %s AND d.address = %s AND d.currency = %s AND d.status <> 'reversed'"
 _IS_HIDDEN: Final = f"(d.ordinal LIKE '{TRACE}%%' OR d.ordinal LIKE '{PROBE}%%')"
 
@@ -54,17 +68,51 @@ def longest_ago_first(network: str, addresses: Collection[str]) -> dict[str, str
 
 
 def due_invoices(network: str, *, family: str, currency: str, limit: int) -> list[str]:
-    """Return addresses of open invoices that await this coin here, those not looked at for longest first."""
+    """Return addresses of invoices that await this coin here and were not looked at yet, or not since they reopened.
+
+    Those that end first come first, ended ones too. The mark of pass_invoices() bounds the invoices that are read.
+    due_open() returns the address from its first look on.
+    """
     return column(
         "SELECT p.address FROM invoices i"
-        " JOIN pool_addresses p ON p.family = %s AND p.ordinal = i.address_ordinal"
-        " JOIN chain_cursors c ON c.network = i.network"
+        " JOIN pool_addresses p ON p.family = %(family)s AND p.ordinal = i.address_ordinal"
         " LEFT JOIN balance_probes b ON b.network = i.network AND b.address = p.address"
-        " WHERE i.network = %s AND i.pay_currency = %s AND COALESCE(b.read_height, -1) < c.height"
-        # Open ones and those that ended not long ago; the partial index on coins serves both.
-        " AND i.expires_at > app_now() - make_interval(secs => %s)"
-        " ORDER BY b.probed_at NULLS FIRST, i.created_at LIMIT %s",
-        (family, network, currency, AFTERCARE_S, limit),
+        " WHERE i.network = %(network)s AND i.pay_currency = %(currency)s AND i.expires_at > ("
+        "   SELECT COALESCE(c.probed_until, '-infinity') FROM chain_cursors c WHERE c.network = %(network)s)"
+        f" AND {_IS_UNNOTED} ORDER BY i.expires_at LIMIT %(limit)s",
+        {"family": family, "network": network, "currency": currency, "limit": limit},
+    )
+
+
+def pass_invoices(network: str, *, family: str, currency: str) -> None:
+    """Move the mark up to which each ended invoice in this coin was looked at; due_invoices() reads those after it.
+
+    It stays AFTERCARE_S behind the clock, so that an invoice that opens while it moves is after it.
+    """
+    execute(
+        "UPDATE chain_cursors c SET probed_until = LEAST("
+        f"   app_now() - {_AFTERCARE}, (SELECT min(i.expires_at) - interval '1 microsecond' FROM invoices i"
+        "   JOIN pool_addresses p ON p.family = %(family)s AND p.ordinal = i.address_ordinal"
+        "   LEFT JOIN balance_probes b ON b.network = i.network AND b.address = p.address"
+        "   WHERE i.network = %(network)s AND i.pay_currency = %(currency)s"
+        "   AND i.expires_at > COALESCE(c.probed_until, '-infinity')"
+        f"  AND i.expires_at <= app_now() - {_AFTERCARE} AND {_IS_UNNOTED}))"
+        " WHERE c.network = %(network)s AND COALESCE(c.probed_until, '-infinity')"
+        f"  < app_now() - make_interval(secs => {AFTERCARE_S + PASSED_EVERY_S})",
+        {"family": family, "network": network, "currency": currency},
+    )
+
+
+def due_open(network: str, *, limit: int) -> list[str]:
+    """Return addresses whose balance is not explained up to a block that is late enough, longest ago first.
+
+    Until some time after the end of an invoice, and until a surplus is explained.
+    """
+    return column(
+        "SELECT b.address FROM balance_probes b JOIN chain_cursors c ON c.network = b.network"
+        f" WHERE b.network = %s AND {_IS_OPEN} AND COALESCE(b.read_height, -1) < c.height"
+        " ORDER BY b.probed_at NULLS FIRST LIMIT %s",
+        (network, limit),
     )
 
 
@@ -102,30 +150,77 @@ def watch_wallet(networks: Collection[str], address: str) -> None:
     BalanceProbe.write_all(watched, "ON CONFLICT DO NOTHING")
 
 
-def note(network: str, address: str, *, kind: OwnerKind) -> None:
-    """Note that an address was looked at, although no provider was asked or one failed."""
+def note(
+    network: str,
+    address: str,
+    *,
+    kind: OwnerKind,
+    owner_id: UUID | None = None,
+    surplus_at: datetime | None = None,
+) -> None:
+    """Note that an address was looked at, although no provider was asked or one failed.
+
+    It is due until AFTERCARE_S after the end of its invoice. surplus_at: the time of a block after which the balance
+    had a surplus; it is due until the balance is explained up to a later block.
+    """
     execute(
-        "INSERT INTO balance_probes (network, address, owner_kind, probed_at) VALUES (%s, %s, %s, app_now())"
-        " ON CONFLICT (network, address) DO UPDATE SET probed_at = EXCLUDED.probed_at",
-        (network, address, kind),
+        "INSERT INTO balance_probes AS b (network, address, owner_kind, probed_at, due_until)"
+        f" VALUES (%(network)s, %(address)s, %(kind)s, app_now(), {_DUE_UNTIL})"
+        " ON CONFLICT (network, address) DO UPDATE SET probed_at = EXCLUDED.probed_at,"
+        " due_until = GREATEST(b.due_until, EXCLUDED.due_until)",
+        {"network": network, "address": address, "kind": kind, "owner_id": owner_id, "surplus_at": surplus_at},
     )
 
 
-def note_reading(network: str, address: str, *, kind: OwnerKind, height: int | None, read_by: str = "") -> None:
+def note_reading(
+    network: str,
+    address: str,
+    *,
+    kind: OwnerKind,
+    height: int | None,
+    block_time: datetime | None = None,
+    read_by: str = "",
+    owner_id: UUID | None = None,
+    surplus_at: datetime | None = None,
+) -> None:
     """Note a provider's reading of a balance; height: where deposits explained it, None if they did not.
 
     The balance counts as explained up to the lower height of two readings in a row by different providers.
-    read_by: the provider's mark; '' if it needs no other.
+    block_time: of the block at the height. read_by: the provider's mark; '' if it needs no other. owner_id, surplus_at:
+    as with note().
     """
     execute(
-        "INSERT INTO balance_probes AS b (network, address, owner_kind, height, read_by, read_height, probed_at)"
+        "INSERT INTO balance_probes AS b (network, address, owner_kind, height, explained_until, read_by, read_height,"
+        "  read_until, probed_at, due_until)"
         " VALUES (%(network)s, %(address)s, %(kind)s, CASE WHEN %(read_by)s = '' THEN %(height)s::bigint END,"
-        "  %(read_by)s, %(height)s, app_now())"
+        "  CASE WHEN %(read_by)s = '' THEN %(block_time)s::timestamptz END, %(read_by)s, %(height)s, %(block_time)s,"
+        f" app_now(), {_DUE_UNTIL})"
         " ON CONFLICT (network, address) DO UPDATE SET probed_at = EXCLUDED.probed_at, read_by = EXCLUDED.read_by,"
-        " read_height = EXCLUDED.read_height, height = GREATEST(b.height, EXCLUDED.height,"
-        "   CASE WHEN b.read_by <> EXCLUDED.read_by AND b.read_height <= EXCLUDED.read_height THEN b.read_height END)",
-        {"network": network, "address": address, "kind": kind, "height": height, "read_by": read_by},
+        " read_height = EXCLUDED.read_height, read_until = EXCLUDED.read_until,"
+        " due_until = GREATEST(b.due_until, EXCLUDED.due_until),"
+        f" height = GREATEST(b.height, EXCLUDED.height, CASE WHEN {_IS_SECOND} THEN b.read_height END),"
+        " explained_until = GREATEST(b.explained_until, EXCLUDED.explained_until,"
+        f"   CASE WHEN {_IS_SECOND} THEN b.read_until END)",
+        {
+            "network": network, "address": address, "kind": kind, "height": height, "block_time": block_time,
+            "read_by": read_by, "owner_id": owner_id, "surplus_at": surplus_at,
+        },
+    )  # fmt: skip
+
+
+def note_rereading(network: str, address: str, *, kind: OwnerKind, read_by: str) -> None:
+    """Note the mark of the provider that read a block again for an address; another one is asked next."""
+    execute(
+        "INSERT INTO balance_probes (network, address, owner_kind, reread_by) VALUES (%s, %s, %s, %s)"
+        " ON CONFLICT (network, address) DO UPDATE SET reread_by = EXCLUDED.reread_by",
+        (network, address, kind, read_by),
     )
+
+
+def reread_by(network: str, address: str) -> str:
+    """Return the mark of the provider that read a block again for an address last; '' if none did."""
+    sql = "SELECT reread_by FROM balance_probes WHERE network = %s AND address = %s"
+    return cast("str", value(sql, (network, address)) or "")
 
 
 def rise(network: str, address: str, *, kind: OwnerKind, height: int) -> None:
@@ -140,11 +235,14 @@ def rise(network: str, address: str, *, kind: OwnerKind, height: int) -> None:
 def fall_back(network: str, height: int, *, address: str | None = None) -> None:
     """Take no balance for explained above a height, from where deposits are taken back; inside that transaction.
 
+    The time of that block is unknown here, so that an invoice's address is due until two further readings.
     address: that of the deposit; None for all addresses of the network.
     """
     execute(
         "UPDATE balance_probes SET height = CASE WHEN height > %(to)s THEN %(to)s ELSE height END,"
-        " read_height = CASE WHEN read_height > %(to)s THEN %(to)s ELSE read_height END"
+        " explained_until = CASE WHEN height > %(to)s THEN NULL ELSE explained_until END,"
+        " read_height = CASE WHEN read_height > %(to)s THEN %(to)s ELSE read_height END,"
+        " read_until = CASE WHEN read_height > %(to)s THEN NULL ELSE read_until END"
         " WHERE network = %(network)s AND (%(address)s::text IS NULL OR address = %(address)s)"
         " AND GREATEST(height, read_height) > %(to)s",
         {"network": network, "to": height, "address": address},

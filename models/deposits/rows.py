@@ -126,6 +126,8 @@ class ChainCursor(Table, table="chain_cursors"):
     peak_height: Big | None = BY_DATABASE
     # The height at which providers are known to have different blocks.
     split_height: Big | None = BY_DATABASE
+    # Each invoice in coin that ended up to this moment was looked at.
+    probed_until: datetime | None = BY_DATABASE
 
 
 class BalanceProbe(Table, table="balance_probes"):
@@ -135,9 +137,14 @@ class BalanceProbe(Table, table="balance_probes"):
     address: str
     owner_kind: str
     height: Big | None = BY_DATABASE
+    explained_until: datetime | None = BY_DATABASE
     read_by: str = BY_DATABASE
     read_height: Big | None = BY_DATABASE
+    read_until: datetime | None = BY_DATABASE
+    # The mark of the provider that read a block again last.
+    reread_by: str = BY_DATABASE
     probed_at: datetime | None = BY_DATABASE
+    due_until: datetime | None = BY_DATABASE
 
 
 class ChainBlock(Table, table="chain_blocks"):

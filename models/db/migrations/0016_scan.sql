@@ -33,7 +33,10 @@ CREATE TABLE chain_cursors (
     peak_height bigint,
     -- The lowest block of ours in whose place another provider than the one that told it has another. The scan waits
     -- there.
-    split_height bigint
+    split_height bigint,
+    -- Each invoice in coin that ended up to this moment was looked at for coin that contracts passed on; NULL before the
+    -- first was.
+    probed_until timestamptz
 );
 
 -- The last scanned blocks, for walking back after a reorg.
@@ -59,15 +62,24 @@ CREATE TABLE balance_probes (
     address text NOT NULL,
     owner_kind text NOT NULL CHECK (owner_kind IN ('invoice', 'wallet')),
     -- The newest height up to which two providers showed that deposits explain the balance, or the only one; NULL
-    -- before the first time.
+    -- before the first time. The time of that block; NULL also after a reorg or a denial below it.
     height bigint,
+    explained_until timestamptz,
     -- The mark of the provider that was asked last, and the height at which its balance was explained; NULL if it was
     -- not. Another one is asked next.
     read_by text NOT NULL DEFAULT '',
     read_height bigint,
+    read_until timestamptz,
+    -- The mark of the provider that last showed a block again in which the balance had grown. Another one is asked next.
+    reread_by text NOT NULL DEFAULT '',
     probed_at timestamptz,
+    -- The balance has to be explained up to a later block than this: some time after the end of its invoice, and after
+    -- a surplus. NULL where only the rotation looks.
+    due_until timestamptz,
     PRIMARY KEY (network, address)
 );
+CREATE INDEX balance_probes_open ON balance_probes (network, probed_at NULLS FIRST)
+    WHERE due_until IS NOT NULL AND (explained_until IS NULL OR explained_until <= due_until);
 CREATE INDEX balance_probes_rotation ON balance_probes (network, probed_at NULLS FIRST) WHERE owner_kind = 'wallet';
 
 -- What our places held at a block that the scan had not come to when the chain told it, of networks whose nodes tell

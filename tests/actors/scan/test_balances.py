@@ -5,23 +5,27 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, NoReturn
+from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
 from structlog.testing import capture_logs
 
 from actors import context
-from actors.scan import balances
+from actors.scan import balances, kept
 from actors.scan import rewind as scan_rewind
+from chains.base import Agreement, Block, ProviderError
 from chains.net import budget
 from chains.net.budget import BudgetSpentError
 from chains.registry import reader
 from models.db.base import execute, one, rows
-from models.deposits import probes
+from models.deposits import cursors, probes
 from models.deposits.cursors import Cursor
 from models.deposits.probes import TakenBack
 from models.invoices import rows as invoices
+from models.spends import signing_stops
 from tests.actors.scan.world import ETHER, FORWARDER, World
 from tests.models.builders import CATALOGUE
 from tests.models.treasury.builders import HOT, spend
@@ -282,6 +286,147 @@ def test_a_surplus_waits_until_another_provider_has_read_its_block(start: Callab
     assert world.deposits("txid") == [(txid,)]
 
 
+def silenced(start: Callable[..., World]) -> World:
+    """Pay an invoice by a contract while the second of two providers shows no block again."""
+    world = start(2)
+    passed_on(world)
+    world.catch_up()
+    world.providers[1].lies["eth_getBlockReceipts"] = DOWN
+    return world
+
+
+def test_a_surplus_whose_block_no_other_provider_shows_for_long_is_booked_without_a_transaction(
+    start: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = silenced(start)
+    world.probe()
+    assert world.deposits() == []
+    monkeypatch.setattr(balances, "TRACE_PATIENCE_S", -3_600)
+    world.advance()
+    world.probe()
+    assert world.deposits("txid", "amount_units", "status") == [("", ETHER, "pending")]
+
+
+def test_no_surplus_is_booked_without_a_second_reading_while_the_network_is_stopped(
+    start: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A spend that the database lost may have brought it."""
+    world = silenced(start)
+    monkeypatch.setattr(balances, "TRACE_PATIENCE_S", -3_600)
+    monkeypatch.setattr(signing_stops, "read", lambda _network: object())
+    world.probe()
+    assert world.deposits() == []
+
+
+def test_another_provider_reads_the_block_again_each_time(
+    start: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = start(3)
+    passed_on(world)
+    world.catch_up()
+
+    def busy(*_args: object, **_fields: object) -> NoReturn:
+        raise ProviderError("busy")
+
+    monkeypatch.setattr("chains.evm.reader.EvmReader.internal_transfers", busy)
+    readers: list[tuple[Any, ...]] = []
+    for _ in range(3):
+        world.probe()
+        readers += rows("SELECT reread_by FROM balance_probes")
+    assert "" not in {mark for (mark,) in readers}
+    assert readers[0] != readers[1] != readers[2]
+
+
+def test_no_surplus_is_booked_if_an_own_spend_began_while_it_was_explained(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed_on(world)
+    world.catch_up()
+    answers = iter([False, True])
+    with monkeypatch.context() as patch:
+        patch.setattr(balances.addresses, "is_in_motion", lambda *_: next(answers))
+        world.probe()
+    assert world.deposits() == []
+    world.probe()
+    assert world.deposits("amount_units") == [(ETHER,)]
+
+
+@pytest.mark.parametrize("providers", [1, 3])
+def test_own_gas_that_a_reorg_put_into_an_earlier_block_is_no_payment(
+    start: Callable[..., World], providers: int
+) -> None:
+    """The spend's row names the block of the old branch, which is above the scan. No provider lies."""
+    world = start(providers)
+    mine = world.coin_invoice()
+    world.pay_by_contract(mine, ETHER)
+    height = world.mine()
+    mute(world)
+    world.catch_up()
+    made = spend(
+        purpose="gas", sender=HOT, recipient=mine.address.lower(), token_units=ETHER, mined=(height + 1, "0xold")
+    )
+    world.probe()
+    assert world.deposits() == []
+
+    # The signer sees the spend in its block.
+    block = world.node.ask("eth_getBlockByNumber", hex(height), False)
+    execute("UPDATE spends SET mined_height = %s, mined_hash = %s WHERE id = %s", (height, block["hash"], made))
+    execute("UPDATE spend_movements SET height = %s", (height,))
+    for _ in range(2):
+        world.advance(3)
+        world.probe()
+    assert world.deposits() == []
+
+
+@pytest.mark.parametrize("providers", [1, 3])
+def test_coin_found_after_its_block_was_dropped_is_dated_to_that_block(
+    start: Callable[..., World], monkeypatch: pytest.MonkeyPatch, providers: int
+) -> None:
+    """It came in time, and more blocks passed before the first probe than the scan keeps."""
+    monkeypatch.setattr(cursors, "BLOCKS_SETTLED", 3)
+    world = start(providers)
+    world.advance(3)
+    _, height = passed_on(world)
+    world.advance(6)
+    execute("DELETE FROM chain_blocks WHERE height <= %s", (height + 2,))
+    world.probe()
+    assert world.deposits("block_height", "amount_units") == [(height, ETHER)]
+
+
+def block_at(height: int, name: str) -> Block:
+    return Block(
+        height=height, hash=name, parent_height=height - 1, parent_hash="0x", time=datetime(2026, 1, 1, tzinfo=UTC)
+    )
+
+
+@pytest.mark.parametrize(
+    ("voices", "wanted", "agreed"),
+    [
+        ({"0xa": (2, 1)}, "", "0xa"),
+        ({"0xa": (1, 2), "0xb": (2, 1)}, "", "0xb"),
+        ({"0xa": (1, 1), "0xb": (1, 1)}, "", None),
+        ({"0xb": (2, 1)}, "0xb", "0xb"),
+        ({"0xb": (1, 2)}, "0xb", None),
+    ],
+)
+def test_a_block_that_is_not_kept_counts_if_more_providers_show_it(
+    voices: dict[str, tuple[int, int]], wanted: str, agreed: str | None
+) -> None:
+    """The first provider shows 0xa, and the next ones 0xb."""
+    shown = iter(["0xa", "0xb", "0xb"])
+    chain = Mock(
+        providers=3,
+        block=lambda height: block_at(height, next(shown)),
+        agreement=lambda _height, name: Agreement(same=voices[name][0], other=voices[name][1]),
+    )
+    block = kept.agreed(chain, 7, block_hash=wanted)
+    assert (block and block.hash) == agreed
+
+
+def test_a_missing_block_is_none() -> None:
+    assert kept.agreed(Mock(providers=3, block=lambda _height: None), 7) is None
+
+
 def not_traceable(world: World, *heights: int) -> None:
     """Make all providers fail at traces of these blocks, as they do if a trace is too long."""
 
@@ -401,6 +546,7 @@ def test_an_address_is_not_probed_again_once_its_reversed_coin_is_explained(
     world.advance(3)
     assert world.deposits("status") == [("reversed",)]
     execute("UPDATE invoices SET expires_at = app_now() - interval '1 day' WHERE id = %s", (mine,))
+    execute("UPDATE balance_probes SET due_until = NULL")
     looked_at = "SELECT height = (SELECT height FROM chain_cursors) FROM balance_probes"
     world.probe()
     assert rows(looked_at) == [(True,)]

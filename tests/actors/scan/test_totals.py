@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from actors import context
-from actors.scan import balances, rescan, totals
+from actors.scan import balances, rescan, surplus, totals, witnesses
 from chains.base import Agreement, Total
+from chains.evm import wire
 from chains.evm.reader import EvmReader
 from chains.net.budget import BudgetSpentError
 from chains.registry import reader
@@ -85,6 +87,174 @@ def balance(world: World, of: InvoiceRow) -> int:
 
 def confirmed(world: World) -> int:
     return sum(row[0] for row in world.deposits("amount_units", "status") if row[1] in {"confirmed", "credited"})
+
+
+def replaced(truth: Any) -> Any:
+    """Return an empty block in a block's place, with the same parent; its header proves itself."""
+    lie = truth | {"extraData": "0x1234", "transactions": [], "gasUsed": "0x0"}
+    return lie | {"hash": wire.proved_hash(msgspec.convert(lie, wire.Header))}
+
+
+def replace_block(world: World, number: int, height: int, *, whole: bool) -> None:
+    """Let a provider show another block at a height; whole: with its transactions, else its header alone."""
+    world.providers[number].lies["eth_getBlockByNumber"] = lambda truth, params: (
+        replaced(truth) if truth and params == [hex(height), whole] else truth
+    )
+
+
+def buried(world: World, *, units: int = ETHER) -> tuple[InvoiceRow, int]:
+    """Pay an invoice by a contract, and bury the block; return both."""
+    mine = world.coin_invoice()
+    world.pay_by_contract(mine, units)
+    height = world.mine()
+    world.advance(8)
+    return mine, height
+
+
+def test_the_usual_provider_hides_no_coin_by_another_header(start: Start) -> None:
+    world = start(3)
+    mine, height = buried(world)
+    replace_block(world, 0, height, whole=False)
+    settle(world)
+    assert confirmed(world) == balance(world, mine) == ETHER
+
+
+def test_the_second_reader_hides_no_coin_by_another_block(start: Start) -> None:
+    """The block is asked of the next provider."""
+    world = start(3)
+    mine, height = buried(world)
+    world.rescan()
+    replace_block(world, 1, height, whole=True)
+    world.providers[1].lies["eth_getBlockReceipts"] = lambda truth, params: [] if params[0] == hex(height) else truth
+    settle(world)
+    assert confirmed(world) == balance(world, mine) == ETHER
+
+
+def test_payments_that_the_second_reader_invents_use_up_no_coin(start: Start) -> None:
+    """It invents another one at each reading of the block."""
+    world = start(3)
+    mine, height = buried(world)
+    world.rescan()
+    block = world.node.ask("eth_getBlockByNumber", hex(height), True)
+    count = 0
+
+    def invented() -> dict[str, str]:
+        return {
+            "hash": f"0x{0xEE0000 + count:064x}", "from": STRANGER, "to": mine.address.lower(), "value": hex(ETHER),
+            "input": "0x", "blockHash": block["hash"], "blockNumber": hex(height),
+            "transactionIndex": hex(len(block["transactions"])), "nonce": "0x0", "gas": "0x5208", "gasPrice": "0x1",
+            "type": "0x0", "v": "0x0", "r": "0x0", "s": "0x0",
+        }  # fmt: skip
+
+    def listed(truth: Any, params: list[Any]) -> Any:
+        nonlocal count
+        if truth is None or params != [hex(height), True]:
+            return truth
+        count += 1
+        return truth | {"transactions": [*truth["transactions"], invented()]}
+
+    def outcomes(truth: Any, params: list[Any]) -> Any:
+        made = {
+            "transactionHash": invented()["hash"], "blockHash": block["hash"], "blockNumber": hex(height),
+            "status": "0x1", "logs": [],
+        }  # fmt: skip
+        return [*truth, made] if params[0] == hex(height) else truth
+
+    world.providers[1].lies |= {"eth_getBlockByNumber": listed, "eth_getBlockReceipts": outcomes}
+    world.probe()
+    assert statuses(world) == {"trace": "pending"}
+    settle(world)
+    assert confirmed(world) == balance(world, mine) == ETHER
+
+
+def test_a_payment_that_the_first_reading_hid_is_no_hidden_coin(start: Start) -> None:
+    """The others show it, so that it is recorded under its own transaction."""
+    world = start(3)
+    mine = world.coin_invoice()
+    txid, height = pay_unseen(world, mine)
+    world.catch_up()
+    world.probe()
+    assert world.deposits("txid", "ordinal", "block_height") == [(txid, "native", height)]
+
+
+@pytest.mark.parametrize("is_plain", [False, True])
+def test_coin_in_time_is_credited_after_an_outage_of_hours(start: Start, *, is_plain: bool) -> None:
+    world = start(3)
+    mine = world.coin_invoice()
+    if is_plain:
+        world.pay(mine, ETHER, currency="ETH")
+    else:
+        world.pay_by_contract(mine, ETHER)
+    world.mine()
+    world.pass_time(4 * 3_600)
+    world.mine(3)
+    world.catch_up()
+    settle(world)
+    assert confirmed(world) == balance(world, mine) == ETHER
+
+
+def test_coin_in_time_is_credited_after_the_second_provider_was_silent_for_hours(start: Start) -> None:
+    world = start(2)
+    mine = world.coin_invoice()
+    world.providers[1].failure = DOWN
+    world.pay_by_contract(mine, ETHER)
+    world.advance(3)
+    for _ in range(4):
+        settle(world, rounds=1)
+        world.pass_time(3_600)
+        world.advance(3)
+    assert confirmed(world) == 0
+    world.providers[1].failure = None
+    for _ in range(4):
+        world.advance(3)
+        settle(world, rounds=2)
+    assert confirmed(world) == balance(world, mine) == ETHER
+
+
+def test_a_liar_that_splits_coin_into_many_transfers_makes_few_deposits(start: Start) -> None:
+    world = start(3)
+    mine = world.coin_invoice()
+    txid = world.pay_by_contract(mine, ETHER)
+    height = world.mine()
+    invent_traces(world, mine, txid, 1_000, at=height, units=ETHER // 1_000)
+    world.catch_up()
+    world.probe()
+    assert len(world.deposits()) == surplus.TRACED_MAX + 1
+    assert sum(row[0] for row in world.deposits("amount_units")) == ETHER
+
+
+def test_the_largest_transfers_of_a_trace_are_named(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(surplus, "TRACED_MAX", 2)
+    world = start(1)
+    mine = world.coin_invoice(10 * ETHER)
+    for units in (2, 4, 1, 3):
+        world.pay_by_contract(mine, units * ETHER)
+    world.advance()
+    world.probe()
+    shown = world.deposits("split_part(ordinal, ':', 1)", "amount_units")
+    assert sorted(shown) == [("probe", 3 * ETHER), ("trace", 3 * ETHER), ("trace", 4 * ETHER)]
+
+
+def test_many_deposits_of_one_address_delay_no_other(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(witnesses, "ASKED_PER_STEP", 3)
+    world = start(2)
+    flooded, victim = world.coin_invoice(), world.coin_invoice()
+    txid = world.pay_by_contract(flooded, ETHER)
+    invent_traces(world, flooded, txid, 9, at=world.mine(), units=ETHER // 9)
+    world.catch_up()
+    world.probe()
+    assert len(world.deposits()) > 9
+    world.pay(victim, ETHER, currency="ETH")
+    world.confirm_sent()
+    execute("UPDATE deposit_quorums SET next_attempt_at = app_now() - interval '1 hour'")
+    execute(
+        "UPDATE deposit_quorums q SET next_attempt_at = app_now() FROM deposits d"
+        " WHERE d.id = q.deposit_id AND d.owner_id = %s",
+        (victim.id,),
+    )
+    world.witness()
+    world.poll()
+    assert world.status(victim) == "paid"
 
 
 def test_one_provider_cannot_double_a_plain_payment(start: Start) -> None:

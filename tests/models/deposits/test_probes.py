@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+from typing import cast
+
 import pytest
 
 from core.catalogue.catalogue import load_catalogue
@@ -9,44 +12,139 @@ from models.db.base import execute, rows, run, transaction
 from models.deposits import cursors, probes
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
+from models.invoices.rows import InvoiceRow
 from tests.models.builders import Chain
 from tests.models.invoices.builders import invoice
 
 
 def due(network: str = "ethereum", currency: str = "ETH") -> list[str]:
+    """Return the addresses of invoices that were not looked at yet."""
     return probes.due_invoices(network, family="evm", currency=currency, limit=10)
 
 
-def test_addresses_of_open_and_recently_ended_invoices_in_coin_are_due(database: str) -> None:
+def still_due() -> list[str]:
+    """Return the addresses whose balance has to be explained further."""
+    return probes.due_open("ethereum", limit=10)
+
+
+def look(of: InvoiceRow, read_by: str = "", *, at: tuple[int, datetime] | None = None) -> None:
+    """Note a reading of an invoice's address. at: the height and time of the block up to which it was explained."""
+    height, block_time = at or (None, None)
+    probes.note_reading(
+        "ethereum", of.address.lower(), kind="invoice", owner_id=of.id, height=height, block_time=block_time,
+        read_by=read_by,
+    )  # fmt: skip
+
+
+def mined(chain: Chain, *, at: datetime) -> tuple[int, datetime]:
+    """Scan another block of a time; return its height and time."""
+    chain.mine(at=at)
+    return chain.height, chain.time
+
+
+def test_addresses_of_invoices_in_coin_are_due_until_their_first_look_however_late(database: str) -> None:
     del database
+    assert due() == []
     Chain()
     coin, token = invoice(pay_currency="ETH"), invoice()
-    assert due() == [coin.address.lower()]
+    address = coin.address.lower()
+    assert due() == [address]
     assert token.address.lower() not in due()
 
-    execute("UPDATE app_clock SET ahead = ahead + interval '2 hours'")
+    execute("UPDATE app_clock SET ahead = ahead + interval '1 day'")
+    assert (due(), still_due()) == ([address], [])
+    probes.note("ethereum", address, kind="invoice", owner_id=coin.id)
+    assert (due(), still_due()) == ([], [address])
+
+
+def test_an_address_is_due_until_two_providers_explain_it_long_after_the_end_of_its_invoice(chain: Chain) -> None:
+    coin = invoice(pay_currency="ETH")
+    address, end = coin.address.lower(), coin.expires_at + timedelta(seconds=probes.AFTERCARE_S)
+    look(coin, "a", at=(chain.height, chain.time))
+    assert still_due() == [], "the scan has not moved since"
+    execute("UPDATE app_clock SET ahead = ahead + interval '1 day'")
+    for number, read_by in enumerate("bab"):
+        at = mined(chain, at=end + timedelta(seconds=number))
+        assert still_due() == [address]
+        look(coin, read_by, at=at)
+    chain.mine()
+    assert (due(), still_due()) == ([], [])
+
+
+def test_an_invoice_that_reopens_is_looked_at_again(chain: Chain) -> None:
+    coin = invoice(pay_currency="ETH")
+    look(coin, at=mined(chain, at=coin.expires_at + timedelta(days=1)))
+    chain.mine()
+    assert (due(), still_due()) == ([], [])
+    execute("UPDATE invoices SET expires_at = expires_at + interval '2 days'")
     assert due() == [coin.address.lower()]
-    execute("UPDATE app_clock SET ahead = ahead + interval '2 hours'")
+    look(coin)
+    assert (due(), still_due()) == ([], [coin.address.lower()])
+
+
+def test_an_address_with_a_surplus_is_due_until_two_later_readings_explain_it(chain: Chain) -> None:
+    def read_wallet(read_by: str, *, is_explained: bool) -> None:
+        probes.note_reading(
+            "ethereum", "0xaa", kind="wallet", read_by=read_by,
+            height=chain.height if is_explained else None, block_time=chain.time if is_explained else None,
+            surplus_at=None if is_explained else chain.time,
+        )  # fmt: skip
+
+    read_wallet("a", is_explained=False)
+    assert still_due() == ["0xaa"]
+    for read_by in "ba":
+        chain.mine()
+        assert still_due() == ["0xaa"]
+        read_wallet(read_by, is_explained=True)
+    chain.mine()
+    assert still_due() == []
+
+    probes.note("ethereum", "0xbb", kind="wallet", surplus_at=chain.time)
+    assert still_due() == ["0xbb"]
+
+
+@pytest.mark.usefixtures("chain")
+def test_ended_invoices_that_were_looked_at_are_read_no_more() -> None:
+    coin, other = (invoice(pay_currency="ETH") for _ in range(2))
+    look(coin)
+    execute("UPDATE invoices SET expires_at = expires_at - interval '1 minute' WHERE id = %s", (other.id,))
+    mark = "SELECT app_now() - probed_until FROM chain_cursors"
+
+    def passed() -> timedelta:
+        probes.pass_invoices("ethereum", family="evm", currency="ETH")
+        ((behind,),) = rows(mark)
+        return cast("timedelta", behind)
+
+    aftercare = timedelta(seconds=probes.AFTERCARE_S)
+    assert abs(passed() - aftercare) < timedelta(minutes=1)
+    execute("UPDATE app_clock SET ahead = ahead + interval '1 day'")
+    assert passed() > timedelta(hours=20), "one was not looked at yet"
+    assert due() == [other.address.lower()]
+    look(other)
+    assert abs(passed() - aftercare) < timedelta(minutes=1)
+    execute("UPDATE app_clock SET ahead = ahead + interval '9 minutes'")
+    assert passed() > aftercare + timedelta(minutes=8), "the mark moves rarely"
+    execute("UPDATE balance_probes SET due_until = NULL")
     assert due() == []
 
 
 def test_an_address_explained_up_to_the_scan_is_not_due_before_the_scan_moves(chain: Chain) -> None:
     coin = invoice(pay_currency="ETH")
-    probes.note_reading("ethereum", coin.address.lower(), kind="invoice", height=chain.height)
-    assert due() == []
+    look(coin, at=(chain.height, chain.time))
+    assert still_due() == []
 
     chain.mine()
-    assert due() == [coin.address.lower()]
+    assert still_due() == [coin.address.lower()]
 
 
 def test_addresses_probed_longest_ago_come_first(chain: Chain) -> None:
-    first, second, third = (invoice(pay_currency="ETH").address.lower() for _ in range(3))
-    for address in (first, third):
-        probes.note("ethereum", address, kind="invoice")
+    first, second, third = (invoice(pay_currency="ETH") for _ in range(3))
+    for each in (third, first, second):
+        look(each)
         execute("UPDATE app_clock SET ahead = ahead + interval '1 second'")
     chain.mine()
 
-    assert due() == [second, first, third]
+    assert still_due() == [each.address.lower() for each in (third, first, second)]
 
 
 def test_every_coin_of_the_catalogue_is_served_by_the_partial_index(database: str) -> None:
@@ -60,8 +158,9 @@ def test_every_coin_of_the_catalogue_is_served_by_the_partial_index(database: st
             row[0]
             for row in run(
                 "EXPLAIN SELECT 1 FROM invoices i WHERE i.network = %s AND i.pay_currency = %s"
-                " AND i.expires_at > app_now() - make_interval(secs => 7200)",
-                (network.code, network.native),
+                " AND i.expires_at > ("
+                "   SELECT COALESCE(probed_until, '-infinity') FROM chain_cursors WHERE network = %s)",
+                (network.code, network.native, network.code),
             ).fetchall()
         )
         assert "invoices_in_coin" in plan, plan
@@ -183,12 +282,23 @@ def test_a_balance_falls_back_at_one_address_alone(chain: Chain) -> None:
     assert rows(heights)[1] == ("0xbb", 4, 4)
 
 
-def test_an_address_that_one_provider_has_explained_is_due_with_the_next_block(chain: Chain) -> None:
-    coin = invoice(pay_currency="ETH").address.lower()
-    probes.note_reading("ethereum", coin, kind="invoice", height=chain.height, read_by="a")
-    assert due() == []
+def test_a_reorg_below_an_explained_block_makes_its_address_due_again(chain: Chain) -> None:
+    coin = invoice(pay_currency="ETH")
+    look(coin, at=mined(chain, at=coin.expires_at + timedelta(days=1)))
     chain.mine()
-    assert due() == [coin]
+    probes.fall_back("ethereum", chain.height - 1)
+    assert still_due() == []
+    probes.fall_back("ethereum", chain.height - 2)
+    assert still_due() == [coin.address.lower()]
+    assert rows("SELECT explained_until, read_until FROM balance_probes") == [(None, None)]
+
+
+def test_the_provider_that_read_a_block_again_last_is_known(chain: Chain) -> None:
+    del chain
+    assert probes.reread_by("ethereum", "0xaa") == ""
+    for mark in ("a", "b"):
+        probes.note_rereading("ethereum", "0xaa", kind="wallet", read_by=mark)
+        assert probes.reread_by("ethereum", "0xaa") == mark
 
 
 def test_returned_coin_is_looked_for_until_two_providers_have_explained_it(chain: Chain) -> None:
