@@ -317,7 +317,8 @@ class _Probe:
     def _undenied(self, scan: BlockScan) -> BlockScan:
         """Return a second reading without new payments of coin to the address that two providers deny.
 
-        One provider could otherwise have each surplus used up by a payment that it invents.
+        One provider could otherwise have each surplus used up by payments that it invents. Those beyond LATE_ASKED_MAX
+        are left to the other readings of the block.
         """
         if self._chain.providers == 1:
             return scan
@@ -329,13 +330,8 @@ class _Probe:
             if each.ordinal == NATIVE and each.recipient == self._address and (each.txid, NATIVE) not in known
         ]
         largest = sorted(late, key=lambda each: each.units, reverse=True)[:LATE_ASKED_MAX]
-        denied = [each for each in largest if self._is_denied(block, each)]
-        return replace(scan, transfers=tuple(each for each in scan.transfers if each not in denied))
-
-    def _is_denied(self, block: Block, payment: Transfer) -> bool:
-        """Return True if two providers deny a payment. Those that have forgotten it do not: their block lists it."""
-        shown = totals.shown(block, payment)
-        return totals.is_denied(self._chain.second_opinion(shown)) and totals.is_denied(self._chain.listing(shown))
+        kept = [each for each in largest if not totals.is_denied(self._chain.listing(totals.shown(block, each)))]
+        return replace(scan, transfers=tuple(each for each in scan.transfers if each not in late or each in kept))
 
     def _traced(self, block: Block) -> Collection[Transfer]:
         """Return the transfers in a block's trace; empty if no provider could trace it for TRACE_PATIENCE_S."""

@@ -79,7 +79,7 @@ def due_invoices(network: str, *, family: str, currency: str, limit: int) -> lis
         " LEFT JOIN balance_probes b ON b.network = i.network AND b.address = p.address"
         " WHERE i.network = %(network)s AND i.pay_currency = %(currency)s AND i.expires_at > ("
         "   SELECT COALESCE(c.probed_until, '-infinity') FROM chain_cursors c WHERE c.network = %(network)s)"
-        f" AND {_IS_UNNOTED} ORDER BY i.expires_at LIMIT %(limit)s",
+        f" AND {_IS_UNNOTED} ORDER BY i.expires_at, i.id LIMIT %(limit)s",
         {"family": family, "network": network, "currency": currency, "limit": limit},
     )
 

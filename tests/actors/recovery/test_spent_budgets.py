@@ -19,6 +19,7 @@ from chains.spending import SpendRefusedError
 from cli.output import CommandError
 from cli.session import failures_named
 from models.db.base import execute, rows, transaction
+from models.deposits import cursors
 from models.spends import unread_departures
 from tests.actors.recovery.test_ticks import caught_up
 from tests.actors.signer.world import SpendWorld
@@ -112,6 +113,22 @@ def test_a_departure_is_read_by_the_next_step(world: SpendWorld, monkeypatch: py
     with capture_logs() as logs, pytest.raises(BudgetSpentError):
         unread.read(world.ctx, world.network, chain)
     assert (events(logs), unread._rests_until) == ([], {})
+
+
+def test_a_departure_is_read_in_the_scanned_block_whatever_a_provider_shows_there(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unread, "_rests_until", {})
+    cursor = cursors.read(world.network.code)
+    assert cursor is not None
+    with transaction():
+        unread_departures.note(
+            world.network.code, "window", {"0xlost": SENDER}, height=cursor.height, block_hash=cursor.hash
+        )
+    chain = Mock(providers=2)
+    chain.departure.return_value = None
+    unread.read(world.ctx, world.network, chain)
+    assert (chain.departure.call_args.args[1].hash, chain.block.call_count) == (cursor.hash, 0)
 
 
 def test_a_payment_that_could_not_be_read_again_waits(world: SpendWorld) -> None:

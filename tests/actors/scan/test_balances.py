@@ -14,8 +14,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from actors import context
-from actors.scan import balances, kept
+from actors.scan import balances, kept, observers, surplus
 from actors.scan import rewind as scan_rewind
+from actors.scan.reading import Left
 from chains.base import Agreement, Block, ProviderError
 from chains.net import budget
 from chains.net.budget import BudgetSpentError
@@ -26,7 +27,7 @@ from models.deposits.cursors import Cursor
 from models.deposits.probes import TakenBack
 from models.invoices import rows as invoices
 from models.spends import signing_stops
-from tests.actors.scan.world import ETHER, FORWARDER, World
+from tests.actors.scan.world import ETHER, FORWARDER, World, replace_block
 from tests.models.builders import CATALOGUE
 from tests.models.treasury.builders import HOT, spend
 from tests.peers.anvil import calldata
@@ -318,6 +319,28 @@ def test_no_surplus_is_booked_without_a_second_reading_while_the_network_is_stop
     assert world.deposits() == []
 
 
+def test_an_address_with_a_surplus_is_due_beyond_the_block_that_showed_it(start: Callable[..., World]) -> None:
+    world = silenced(start)
+    execute("UPDATE invoices SET expires_at = app_now() - interval '1 day'")
+    world.probe()
+    assert rows("SELECT due_until = (SELECT block_time FROM chain_cursors) FROM balance_probes") == [(True,)]
+    world.advance()
+    assert len(probes.due_open("ethereum", limit=9)) == 1
+
+
+def test_a_block_with_a_departure_that_no_row_explains_waits(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its coin may be our own, whichever address the departure paid."""
+    passed_on(world)
+    world.catch_up()
+    again = observers.Again(recorded=0, left=Left(unexplained=(Mock(),)))
+    with monkeypatch.context() as patch:
+        patch.setattr(observers, "note_again", lambda *_: again)
+        world.probe()
+    assert world.deposits() == []
+    world.probe()
+    assert world.deposits("amount_units") == [(ETHER,)]
+
+
 def test_another_provider_reads_the_block_again_each_time(
     start: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -391,6 +414,49 @@ def test_coin_found_after_its_block_was_dropped_is_dated_to_that_block(
     execute("DELETE FROM chain_blocks WHERE height <= %s", (height + 2,))
     world.probe()
     assert world.deposits("block_height", "amount_units") == [(height, ETHER)]
+
+
+def test_a_header_of_one_provider_dates_no_coin_whose_block_was_dropped(
+    start: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cursors, "BLOCKS_SETTLED", 3)
+    world = start(3)
+    world.advance(3)
+    _, height = passed_on(world)
+    world.advance(6)
+    execute("DELETE FROM chain_blocks WHERE height <= %s", (height + 2,))
+    replace_block(world, 0, height, whole=False)
+    world.probe()
+    assert world.deposits("block_height") == [(height,)]
+
+
+def test_coin_from_before_the_first_scanned_block_is_dated_to_that_block(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cursors, "BLOCKS_SETTLED", 3)
+    _, height = passed_on(world)
+    world.advance(6)
+    execute("DELETE FROM chain_blocks WHERE height <= %s", (height + 4,))
+    monkeypatch.setattr(cursors, "started_height", lambda _network: height + 2)
+    world.probe()
+    assert world.deposits("block_height") == [(height + 2,)]
+
+
+def test_nothing_is_booked_in_a_block_that_a_reorg_replaced_meanwhile(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, height = passed_on(world)
+    world.catch_up()
+
+    def replaced_meanwhile(*_: object) -> tuple[()]:
+        world.reorg(world.node.height() - height + 1)
+        world.mine()
+        world.catch_up()
+        return ()
+
+    monkeypatch.setattr("chains.evm.reader.EvmReader.internal_transfers", replaced_meanwhile)
+    world.probe()
+    assert world.deposits() == []
 
 
 def block_at(height: int, name: str) -> Block:
@@ -588,6 +654,39 @@ def test_coin_that_returns_under_another_transaction_is_the_same_deposit(world: 
     # It has the known transaction's name, before or after.
     assert world.deposits("ordinal", "txid <> ''") == [("trace:0", True)]
     assert invoices.reread(mine).status == "paid"
+
+
+def test_coin_that_returns_is_dated_to_no_block_that_left_the_chain_meanwhile(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = world.cursor()[0]
+    mute(world)
+    _, height = passed_on(world)
+    world.catch_up()
+    world.probe()
+    (first,) = world.deposits("id", "block_height", "block_hash")
+    rewind(world, before)
+    monkeypatch.setattr(surplus.Booking, "_own_block", lambda *_: block_at(height, "0xgone"))
+    found_again(world, height)
+    assert world.deposits("id", "block_height", "block_hash") == [first]
+
+
+def test_few_deposits_return_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(surplus, "RETURNED_MAX", 1)
+    before = world.cursor()[0]
+    mine = world.coin_invoice(3 * ETHER)
+    for units in (1, 2):
+        world.pay_by_contract(mine, units * ETHER)
+    world.mine()
+    world.catch_up()
+    world.probe()
+    assert len(world.deposits()) == 2
+    rewind(world, before)
+    mute(world)
+    world.catch_up()
+    world.probe()
+    live = sorted(row[0].split(":")[0] for row in world.deposits("ordinal", "status") if row[1] == "pending")
+    assert live == ["probe", "trace"]
 
 
 def test_a_plain_transfer_hidden_before_a_rewind_is_the_same_deposit(world: World) -> None:
@@ -822,10 +921,10 @@ def test_coin_that_was_dated_later_while_its_address_was_probed_is_not_found_aga
 ) -> None:
     passed_on(world)
     world.catch_up()
-    surplus = balances._Probe._surplus
+    compared = balances._Probe._surplus
 
     def explained_meanwhile(probe: balances._Probe, height: int, block_hash: str) -> int:
-        units = surplus(probe, height, block_hash)
+        units = compared(probe, height, block_hash)
         probes.rise("ethereum", probe._address, kind="invoice", height=world.cursor()[0])
         return units
 

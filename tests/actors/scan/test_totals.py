@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
-import msgspec
 import pytest
 
 from actors import context
 from actors.scan import balances, rescan, surplus, totals, witnesses
 from chains.base import Agreement, Total
-from chains.evm import wire
 from chains.evm.reader import EvmReader
 from chains.net.budget import BudgetSpentError
 from chains.registry import reader
@@ -22,7 +21,7 @@ from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from tests.actors.scan.test_balances import forget_old_states, mute, passed_on, rewind, witness
 from tests.actors.scan.test_lying_providers import other_hash
-from tests.actors.scan.world import ETHER, STRANGER, World
+from tests.actors.scan.world import ETHER, STRANGER, World, replace_block
 from tests.models.ledger.sharing import share_with
 from tests.peers.json_rpc_node import Refusal
 from tests.peers.lying_rpc import DOWN
@@ -89,19 +88,6 @@ def confirmed(world: World) -> int:
     return sum(row[0] for row in world.deposits("amount_units", "status") if row[1] in {"confirmed", "credited"})
 
 
-def replaced(truth: Any) -> Any:
-    """Return an empty block in a block's place, with the same parent; its header proves itself."""
-    lie = truth | {"extraData": "0x1234", "transactions": [], "gasUsed": "0x0"}
-    return lie | {"hash": wire.proved_hash(msgspec.convert(lie, wire.Header))}
-
-
-def replace_block(world: World, number: int, height: int, *, whole: bool) -> None:
-    """Let a provider show another block at a height; whole: with its transactions, else its header alone."""
-    world.providers[number].lies["eth_getBlockByNumber"] = lambda truth, params: (
-        replaced(truth) if truth and params == [hex(height), whole] else truth
-    )
-
-
 def buried(world: World, *, units: int = ETHER) -> tuple[InvoiceRow, int]:
     """Pay an invoice by a contract, and bury the block; return both."""
     mine = world.coin_invoice()
@@ -130,38 +116,42 @@ def test_the_second_reader_hides_no_coin_by_another_block(start: Start) -> None:
     assert confirmed(world) == balance(world, mine) == ETHER
 
 
-def test_payments_that_the_second_reader_invents_use_up_no_coin(start: Start) -> None:
-    """It invents another one at each reading of the block."""
+@pytest.mark.parametrize("at_once", [1, balances.LATE_ASKED_MAX + 1])
+def test_payments_that_the_second_reader_invents_use_up_no_coin(start: Start, at_once: int) -> None:
+    """It invents others at each reading of the block."""
     world = start(3)
     mine, height = buried(world)
     world.rescan()
     block = world.node.ask("eth_getBlockByNumber", hex(height), True)
     count = 0
 
-    def invented() -> dict[str, str]:
+    def invented(number: int) -> dict[str, str]:
         return {
-            "hash": f"0x{0xEE0000 + count:064x}", "from": STRANGER, "to": mine.address.lower(), "value": hex(ETHER),
+            "hash": f"0x{0xEE0000 + number:064x}", "from": STRANGER, "to": mine.address.lower(), "value": hex(ETHER),
             "input": "0x", "blockHash": block["hash"], "blockNumber": hex(height),
-            "transactionIndex": hex(len(block["transactions"])), "nonce": "0x0", "gas": "0x5208", "gasPrice": "0x1",
-            "type": "0x0", "v": "0x0", "r": "0x0", "s": "0x0",
+            "transactionIndex": hex(len(block["transactions"]) + number % at_once), "nonce": "0x0", "gas": "0x5208",
+            "gasPrice": "0x1", "type": "0x0", "v": "0x0", "r": "0x0", "s": "0x0",
         }  # fmt: skip
+
+    def numbers() -> range:
+        return range(count - at_once, count)
 
     def listed(truth: Any, params: list[Any]) -> Any:
         nonlocal count
         if truth is None or params != [hex(height), True]:
             return truth
-        count += 1
-        return truth | {"transactions": [*truth["transactions"], invented()]}
+        count += at_once
+        return truth | {"transactions": [*truth["transactions"], *map(invented, numbers())]}
 
     def outcomes(truth: Any, params: list[Any]) -> Any:
-        made = {
-            "transactionHash": invented()["hash"], "blockHash": block["hash"], "blockNumber": hex(height),
-            "status": "0x1", "logs": [],
-        }  # fmt: skip
-        return [*truth, made] if params[0] == hex(height) else truth
+        common = {"blockHash": block["hash"], "blockNumber": hex(height), "status": "0x1", "logs": []}
+        made = [common | {"transactionHash": invented(each)["hash"]} for each in numbers()]
+        return [*truth, *made] if params[0] == hex(height) else truth
 
     world.providers[1].lies |= {"eth_getBlockByNumber": listed, "eth_getBlockReceipts": outcomes}
-    world.probe()
+    with mock.patch.object(EvmReader, "listing", autospec=True, side_effect=EvmReader.listing) as asked:
+        world.probe()
+    assert asked.call_count == min(at_once, balances.LATE_ASKED_MAX)
     assert statuses(world) == {"trace": "pending"}
     settle(world)
     assert confirmed(world) == balance(world, mine) == ETHER

@@ -11,9 +11,12 @@ from typing import Any
 from unittest import mock
 from uuid import UUID
 
+import msgspec
+
 from actors import context
 from actors.recovery import seek
 from actors.scan import balances, follow, rescan, witnesses
+from chains.evm import wire
 from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import plan_spend, sign_spend, signing_with
 from core.settings.settings import load_settings
@@ -207,3 +210,16 @@ class World:
 
     def assert_sound(self) -> None:
         assert_sound()
+
+
+def replaced(truth: Any) -> Any:
+    """Return an empty block in a block's place, with the same parent; its header proves itself."""
+    lie = truth | {"extraData": "0x1234", "transactions": [], "gasUsed": "0x0"}
+    return lie | {"hash": wire.proved_hash(msgspec.convert(lie, wire.Header))}
+
+
+def replace_block(world: World, number: int, height: int, *, whole: bool) -> None:
+    """Let a provider show another block at a height; whole: with its transactions, else its header alone."""
+    world.providers[number].lies["eth_getBlockByNumber"] = lambda truth, params: (
+        replaced(truth) if truth and params == [hex(height), whole] else truth
+    )
