@@ -19,11 +19,23 @@ from actors.queue.working import threads_of, work
 from actors.signer import rollback
 from actors.signer.rollback import Watermark
 from core.logs import log
-from core.settings.settings import load_settings
+from core.settings.settings import SettingsError, load_settings
 from models.db import base, scales
 from models.db.prefetch import ahead
 
 SIGNER_QUEUE: Final = "signer"
+# Writes what only a signer may write, and is imported by none but that.
+FAILED_START: Final = "actors.signer.failed_start"
+
+
+def start(queues: frozenset[str]) -> SluiceBroker:
+    """Boot; a signer that refuses to start records why, before it ends. Raises SettingsError."""
+    try:
+        return boot(queues)
+    except SettingsError as refusal:
+        if SIGNER_QUEUE in queues:
+            importlib.import_module(FAILED_START).report(refusal)
+        raise
 
 
 def boot(queues: frozenset[str]) -> SluiceBroker:
@@ -51,8 +63,17 @@ def boot(queues: frozenset[str]) -> SluiceBroker:
     return broker
 
 
+def connections_max(queues: frozenset[str], *, threads: int) -> int:
+    """Return the number of connections to PostgreSQL that a worker may open.
+
+    One for each thread, one that reads ahead and one that reserves addresses, where a caller waits.
+    """
+    return threads + (2 if queues <= AWAITED_QUEUES else 0)
+
+
 THREADS: Final = threads_of(sys.argv[1:]) if __name__ == "__main__" else 0
-BROKER: Final = boot(served_queues(sys.argv[1:]))
+BROKER: Final = start(served_queues(sys.argv[1:]))
+BROKER.heartbeats.connections_max = connections_max(served_queues(sys.argv[1:]), threads=THREADS)
 dramatiq.set_broker(BROKER)
 # Objects loaded so far stay for good; garbage collections need not go through them again and again.
 gc.freeze()

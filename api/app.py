@@ -136,8 +136,8 @@ def _gateway(
     reads: Slots,
     read_usable: Callable[..., Usable],
 ) -> Gateway:
-    metrics = Metrics()
-    metrics.register(gauges(queues, settings))
+    metrics, attention = Metrics(), Attention(settings, queues.heartbeats)
+    metrics.register(gauges(queues, settings, attention))
     catalogue, served = load_catalogue(settings.environment), frozenset(settings.rpc_urls)
     return Gateway(
         settings=settings,
@@ -155,7 +155,7 @@ def _gateway(
         searches=Shares(SEARCHES_MAX, waiting_max=SEARCHES_WAITING_MAX, patience_s=LARGE_PATIENCE_S),
         large=Shares(1, waiting_max=LARGE_WAITING_MAX, patience_s=LARGE_PATIENCE_S),
         readiness=Readiness(store_checks(queues)),
-        attention=Attention(settings, queues.heartbeats),
+        attention=attention,
         metrics=metrics,
         openapi=functools.cache(functools.partial(_description, settings.base_url)),
     )

@@ -54,6 +54,15 @@ class Heartbeats(Protocol):
     def tick_age_s(self) -> float | None:
         """Return the seconds since a scheduler last sent a notification, None if that is not known."""
 
+    def is_new(self) -> bool:
+        """Return True while Redis began empty so short ago that processes may not have reported."""
+
+    def connections(self) -> int:
+        """Return the connections to PostgreSQL that the running processes may open together."""
+
+    def note_connections(self) -> None:
+        """Report how many connections to PostgreSQL this process may open."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gateway:

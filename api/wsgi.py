@@ -13,5 +13,7 @@ log.configure(_settings, process="web")
 base.connect(_settings.database_url, statement_timeout_ms=_settings.statement_timeout_ms, application_name="sluice-web")
 ahead.allow()
 _broker = make_broker(_settings, client_name="sluice-web")
+# One more reads ahead.
+_broker.heartbeats.connections_max = _settings.web_threads + 1
 
 app = create_app(_settings, caller=Caller(_broker, _settings), queues=_broker, link=_broker.link)

@@ -57,6 +57,11 @@ class Reader(Protocol):
         """Return the number of different providers. With a single one no second opinion is possible."""
         ...
 
+    @property
+    def answering(self) -> int:
+        """Return the number of providers that reported their head within the last minute."""
+        ...
+
     def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
         """Limit the requests and the seconds of a `with` block; past the limit every call raises BudgetSpentError."""
         ...

@@ -14,7 +14,7 @@ from redis.retry import Retry
 
 from actors.queue.heartbeats import Heartbeats
 from actors.queue.link import RedisLink
-from api.health.attention import concerns
+from api.health.concerns import Concern, concerns
 from chains import registry
 from chains.base import ProviderError
 from core.catalogue.catalogue import Network, load_catalogue
@@ -98,9 +98,7 @@ def check_tables(settings: Settings) -> Iterator[Finding]:
     unreal = Verdict.FAIL if settings.environment == "production" else Verdict.OK
     yield Finding("app clock", unreal if moved else Verdict.OK, f"{ahead_s} s ahead" if moved else "the real one")
     yield from _check_pool(settings)
-    frozen = freezes.listing()
-    text = f"{len(frozen)} freezes in force (sluice payouts frozen)" if frozen else "nothing is frozen"
-    yield Finding("payouts", Verdict.WARN if frozen else Verdict.OK, text)
+    yield from _check_freezes()
     unclear = sum(count for _, count in spend_reads.unclear_by_network())
     if unclear:
         text = f"{unclear} moved something else than they were to move (sluice payouts unsettled)"
@@ -187,16 +185,26 @@ def check_keystore(settings: Settings) -> Iterator[Finding]:
 
 
 def check_running(settings: Settings) -> Iterator[Finding]:
-    """Report the faults of the running gateway, as /readyz does: consumers, ticks, rates, scans, audits, proxies."""
+    """Report the faults of the running gateway, as /readyz does: a failure if it stops something, else a warning."""
     link = RedisLink(settings.redis_url, client_name="sluice-cli")
     try:
         for name, concern in concerns(settings, Heartbeats(link, settings.redis_namespace)).items():
-            lines = list(concern())
-            yield from (Finding(name, Verdict.WARN, line) for line in lines)
-            if not lines:
-                yield Finding(name, Verdict.OK, "nothing to look at")
+            yield from _judge_concern(name, concern)
     finally:
         link.close()
+
+
+def _judge_concern(name: str, concern: Concern) -> Iterator[Finding]:
+    try:
+        faults = list(concern())
+    except Exception as error:  # noqa: BLE001 - its text may hold a password; the checks of the stores report it
+        yield Finding(name, Verdict.FAIL, f"cannot be checked: {type(error).__name__}")
+        return
+    for fault in faults:
+        text = f"{fault.text}: {fault.detail}" if fault.detail else fault.text
+        yield Finding(name, Verdict.FAIL if fault.stops else Verdict.WARN, text)
+    if not faults:
+        yield Finding(name, Verdict.OK, "nothing to look at")
 
 
 def check_signer_rates(settings: Settings) -> Iterator[Finding]:
@@ -248,6 +256,14 @@ CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     ("keystore", check_keystore),
     ("signer rates", check_signer_rates),
 )
+
+
+def _check_freezes() -> Iterator[Finding]:
+    """Report the freezes: a failure if one stops all payouts, a network or a coin; otherwise a warning."""
+    frozen = freezes.listing()
+    text = f"{len(frozen)} freezes in force (sluice payouts frozen)" if frozen else "nothing is frozen"
+    is_wide = any(freeze.scope in {"all", "network", "coin"} for freeze in frozen)
+    yield Finding("payouts", Verdict.FAIL if is_wide else Verdict.WARN if frozen else Verdict.OK, text)
 
 
 def _check_pool(settings: Settings) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ import structlog
 
 from actors.context import context
 from actors.queue.broker import doorbell
-from actors.signer import rollback
+from actors.signer import ability, rollback
 from actors.signer.held_keys import keys
 from chains.keys import Keys
 from core.catalogue.catalogue import Network
@@ -53,6 +53,7 @@ _demand: Final = _Demand()
 def fill_address_pool(family: str) -> None:
     """Fill a family's pool to the high-water mark once it is below the low one; further if demand is high."""
     settings = context().settings
+    ability.note()
     derived = keys()
     if settings.address_public_key not in {"", derived.pool_public_key}:
         # Processes that hand out addresses would refuse every address of this wallet.

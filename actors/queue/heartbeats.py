@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from typing import Final
+from uuid import uuid4
 
 from actors.queue.link import Command, RedisLink
 
@@ -17,6 +18,10 @@ EVERY_S: Final = 5.0
 SILENCE_MAX_S: Final = 30.0
 # The heartbeats of a queue that no process serves expire.
 _KEPT_S: Final = 3_600
+# In place of a queue's name, which has no such character.
+_CONNECTIONS: Final = "~connections"
+# Redis that began empty, or was flushed, knows no process before each had the time to report.
+NEW_S: Final = 10.0
 
 
 class Heartbeats:
@@ -30,12 +35,40 @@ class Heartbeats:
         self._namespace = namespace
         self._lock = threading.Lock()
         self._tick_at = 0.0
+        self._process = str(uuid4())
+        # The connections to PostgreSQL that this process may open.
+        self.connections_max = 0
 
     def serving(self, queue_name: str, process: str) -> list[Command]:
         """Return the commands that report a process as serving a queue."""
         key, now_ms = self._serving(queue_name), self._link.now_ms()
+        return [*self._report(key, process), ("SET", self._began(), now_ms, "NX"), *self._connections_report()]
+
+    def note_connections(self) -> None:
+        """Report how many connections to PostgreSQL this process may open."""
+        self._link.run(self._connections_report())
+
+    def connections(self) -> int:
+        """Return the connections to PostgreSQL that the processes that lately reported may open together."""
+        oldest_ms = int(self._link.now_ms() - SILENCE_MAX_S * 1000)
+        reported = self._link.run([("ZRANGEBYSCORE", self._serving(_CONNECTIONS), oldest_ms, "+inf")])[0]
+        return sum(int(member.rpartition(b" ")[2]) for member in reported)
+
+    def is_new(self) -> bool:
+        """Return True while Redis began empty, or was flushed, so short ago that processes may not have reported."""
+        now_ms = self._link.now_ms()
+        began_ms = self._link.run([("SET", self._began(), now_ms, "NX"), ("GET", self._began())])[1]
+        return now_ms - int(began_ms) < NEW_S * 1000
+
+    def _connections_report(self) -> list[Command]:
+        if not self.connections_max:
+            return []
+        return self._report(self._serving(_CONNECTIONS), f"{self._process} {self.connections_max}")
+
+    def _report(self, key: str, member: str) -> list[Command]:
+        now_ms = self._link.now_ms()
         return [
-            ("ZADD", key, now_ms, process),
+            ("ZADD", key, now_ms, member),
             ("ZREMRANGEBYSCORE", key, "-inf", now_ms - _KEPT_S * 1000),
             ("EXPIRE", key, _KEPT_S),
         ]
@@ -67,6 +100,9 @@ class Heartbeats:
 
     def _serving(self, queue_name: str) -> str:
         return f"{self._namespace}:heartbeats:{queue_name}"
+
+    def _began(self) -> str:
+        return f"{self._namespace}:heartbeats:~began"
 
     def _ticked(self) -> str:
         return f"{self._namespace}:heartbeats:~scheduler"

@@ -6,6 +6,7 @@ back. It passes over heights that a chain skips, and waits for one that does not
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from typing import Final
@@ -24,7 +25,7 @@ from chains.family import Reader
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
 from models.db.base import repeat_on_deadlock, transaction
-from models.deposits import crediting, cursors
+from models.deposits import crediting, cursors, provider_looks
 from models.deposits import rows as deposits
 from models.deposits.cursors import Cursor, Pace, Position
 from models.spends import signing_stops
@@ -51,6 +52,10 @@ CLOCK_SKEW: Final = timedelta(seconds=60)
 FIRST_BEHIND: Final = (0, 1, 4, 16, 64)
 
 
+# By network: the providers and those that answer, as last recorded, and when they are recorded again at the latest.
+_noted_providers: Final[dict[str, tuple[tuple[int, int], float]]] = {}
+
+
 class Tip(Enum):
     """The outcome of comparing the newest scanned block with the chain's."""
 
@@ -67,8 +72,18 @@ def poll_network(ctx: Context, network: Network, chain: Reader) -> bool:
     try:
         return _scan(ctx, network, chain)
     finally:
+        _note_providers(network, chain)
         # Deposits of blocks scanned before are settled even if the scan fails.
         _settle(ctx, network, chain)
+
+
+def _note_providers(network: Network, chain: Reader) -> None:
+    """Record how many providers answer, if that changed or was recorded some time ago."""
+    counts = chain.providers, chain.answering
+    noted, due_at = _noted_providers.get(network.code, (None, 0.0))
+    if counts != noted or time.monotonic() >= due_at:
+        provider_looks.note(network.code, providers=counts[0], answering=counts[1])
+        _noted_providers[network.code] = counts, time.monotonic() + provider_looks.EVERY_S
 
 
 def _scan(ctx: Context, network: Network, chain: Reader) -> bool:

@@ -15,12 +15,13 @@ from prometheus_client.registry import Collector
 
 from actors.queue.registry import QUEUES
 from api.gateway import Queues
-from api.health.attention import unpriced_coins
+from api.health.attention import Attention
+from api.health.concerns import unpriced_coins
 from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import Settings
 from models.addresses.reservations import level
-from models.db import base
-from models.deposits import scans, sightings, witnesses
+from models.db import base, server
+from models.deposits import provider_looks, scans, sightings, witnesses
 from models.invariants import checkpoint
 from models.invariants.deposits import INVARIANTS
 from models.payouts import freezes, withdrawal_walk
@@ -90,18 +91,80 @@ def outbox_gauges() -> Iterator[Metric]:
 
 
 def heartbeat_gauges(queues: Queues) -> Iterator[Metric]:
-    """Read how many processes serve each queue, and the seconds since the scheduler's last tick."""
+    """Read how many processes serve each queue, and the seconds since the scheduler's last tick.
+
+    After a flush of Redis both are unknown for a moment, and left out.
+    """
+    is_new = queues.heartbeats.is_new()
+    counts = ((queue, queues.heartbeats.consumers(queue)) for queue in QUEUES)
     yield _gauge(
         "sluice_queue_consumers",
         "Processes that serve a queue.",
         "queue",
-        ((queue, queues.heartbeats.consumers(queue)) for queue in QUEUES),
+        ((queue, count) for queue, count in counts if count or not is_new),
     )
     age_s = queues.heartbeats.tick_age_s()
+    if age_s is not None or not is_new:
+        yield GaugeMetricFamily(
+            "sluice_scheduler_tick_age_seconds",
+            "Since a scheduler last rang; +Inf where none did.",
+            value=math.inf if age_s is None else age_s,
+        )
+
+
+def server_gauges(queues: Queues) -> Iterator[Metric]:
+    """Read whether PostgreSQL takes writes, and how many connections it has."""
+    state, (nearest, _) = server.writing(), server.places()
     yield GaugeMetricFamily(
-        "sluice_scheduler_tick_age_seconds",
-        "Since a scheduler last rang; +Inf where none did.",
-        value=math.inf if age_s is None else age_s,
+        "sluice_postgresql_write_age_seconds", "Since a tick last wrote to PostgreSQL.", value=state.age_s
+    )
+    yield GaugeMetricFamily(
+        "sluice_postgresql_read_only", "Whether PostgreSQL is read-only.", value=float(state.is_read_only)
+    )
+    yield GaugeMetricFamily(
+        "sluice_postgresql_connections", "Open connections, by the nearest limit.", value=nearest.used
+    )
+    yield GaugeMetricFamily(
+        "sluice_postgresql_connections_limit", "The most connections that this limit allows.", value=nearest.limit
+    )
+    yield GaugeMetricFamily(
+        "sluice_postgresql_connections_configured",
+        "Connections that the running processes may open together.",
+        value=queues.heartbeats.connections(),
+    )
+
+
+def attention_gauges(attention: Attention) -> Iterator[Metric]:
+    """Read the faults that /readyz lists, by check."""
+    faults = attention.faults()
+    yield _gauge(
+        "sluice_attention",
+        "Lines of a check in /readyz.",
+        "check",
+        ((check, float(len(lines))) for check, lines in faults.items()),
+    )
+    yield _gauge(
+        "sluice_attention_stops",
+        "Those of them that stop calls, payments or payouts.",
+        "check",
+        ((check, float(sum(line.stops for line in lines))) for check, lines in faults.items()),
+    )
+
+
+def provider_gauges(settings: Settings) -> Iterator[Metric]:
+    """Read how many providers each network has, and how many of them answer."""
+    looks = provider_looks.read(settings.rpc_urls)
+    yield _gauge(
+        "sluice_providers",
+        "Providers of a network.",
+        "network",
+        ((network, float(look.providers)) for network, look in looks.items()),
+    )
+    yield _gauge(
+        "sluice_providers_answering",
+        "Providers that named their head within a minute.",
+        "network",
+        ((network, float(look.answering)) for network, look in looks.items()),
     )
 
 
@@ -331,10 +394,13 @@ class Gauges(Collector):
             self._read[name] = (time.monotonic(), metrics)
 
 
-def gauges(queues: Queues, settings: Settings) -> Gauges:
+def gauges(queues: Queues, settings: Settings, attention: Attention) -> Gauges:
     """Return the gauges of a gateway."""
     return Gauges(
         {
+            "server": (SCRAPE_S, functools.partial(server_gauges, queues)),
+            "attention": (SCRAPE_S, functools.partial(attention_gauges, attention)),
+            "providers": (SCRAPE_S, functools.partial(provider_gauges, settings)),
             "queues": (SCRAPE_S, functools.partial(queue_gauges, queues)),
             "outbox": (SCRAPE_S, outbox_gauges),
             "heartbeats": (SCRAPE_S, functools.partial(heartbeat_gauges, queues)),

@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 from api.gateway import Queues
-from models.db import base, migrate
+from models.db import base, migrate, server
 
 Checks = Mapping[str, Callable[[], None]]
 
@@ -57,8 +57,13 @@ def _passes(name: str, check: Callable[[], None]) -> bool:
 
 
 def store_checks(queues: Queues) -> Checks:
-    """Return the checks of both stores, and of the schema that this version needs."""
-    return {"postgresql": _check_postgresql, "redis": queues.ping, "migrations": _check_migrations}
+    """Return the checks of both stores, of the schema that this version needs, and of writes."""
+    return {
+        "postgresql": _check_postgresql,
+        "redis": queues.ping,
+        "migrations": _check_migrations,
+        "writes": _check_writes,
+    }
 
 
 def _check_postgresql() -> None:
@@ -70,3 +75,9 @@ def _check_migrations() -> None:
     pending = [name for name, _ in migrate.available() if name not in applied]
     if pending:
         raise NotReadyError(f"pending migrations: {', '.join(pending)}")
+
+
+def _check_writes() -> None:
+    reason = server.refusal()
+    if reason:
+        raise NotReadyError(reason)

@@ -68,7 +68,7 @@ ENDPOINTS: Final = (
         tag="Operation",
         summary="Can the gateway serve?",
         description=(
-            "Checks PostgreSQL, Redis and the schema, but no chain. attention names further faults"
+            "Checks PostgreSQL, its writes, Redis and the schema, but no chain. attention names further faults"
             " for the operator. They do not make the gateway unready, since a web process cannot mend"
             " them."
         ),

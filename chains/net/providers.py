@@ -76,6 +76,11 @@ class Providers(Generic[C]):
         """Return the number of different providers."""
         return len(self._nodes)
 
+    @property
+    def answering(self) -> int:
+        """Return the number of providers that reported their head within the last minute."""
+        return sum(node.is_measured for node in self._nodes)
+
     def head(self) -> int:
         """Return the newest height of the best node. Every HEADS_EVERY_S all nodes are asked, to find lagging ones."""
         if self.count > 1 and time.monotonic() - self._looked_at > HEADS_EVERY_S:

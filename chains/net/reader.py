@@ -50,6 +50,11 @@ class NodesReader(ABC, Generic[C]):
         """Return the number of different providers."""
         return self._providers.count
 
+    @property
+    def answering(self) -> int:
+        """Return the number of providers that reported their head within the last minute."""
+        return self._providers.answering
+
     def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
         """Limit the requests and seconds of a `with` block; see chains.net.budget."""
         return budget(seconds=seconds, requests=requests)

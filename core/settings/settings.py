@@ -53,10 +53,10 @@ from core.settings.texts import (
 
 
 class SettingsError(Exception):
-    """The environment has problems; `problems` holds one line for each."""
+    """The environment has problems; `problems` holds one line for each. database_url: as given, '' if it was not."""
 
-    def __init__(self, problems: list[str]) -> None:
-        self.problems = tuple(problems)
+    def __init__(self, problems: list[str], *, database_url: str = "") -> None:
+        self.problems, self.database_url = tuple(problems), database_url
         super().__init__("\n".join(["the settings have problems:", *(f"  {problem}" for problem in problems)]))
 
 
@@ -287,9 +287,9 @@ def load_settings(env: Mapping[str, str] | None = None, *, role: Role = "cli") -
         # A variable derived from another would only repeat that one's problem.
         derived = {"production": {"PAY_URL"}, "development": {"PAY_URL", "BASE_URL"}}[environment] - given.keys()
         faults = [line for line in _describe(error, values) if line.partition(":")[0] not in derived]
-        raise SettingsError([*faults, *problems]) from None
+        raise SettingsError([*faults, *problems], database_url=values.get("DATABASE_URL", "")) from None
     if problems:
-        raise SettingsError(problems)
+        raise SettingsError(problems, database_url=values.get("DATABASE_URL", ""))
     return settings
 
 

@@ -86,7 +86,8 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
         "r",
     ),
     "network_fees": ("r", "riu", "r"),
-    "owner_emails": ("", "r", ""),
+    # A web process sees only that there are some.
+    "owner_emails": ("r(owner_id)", "r", ""),
     "owners": ("", "", ""),
     "payment_links": ("r", "riu(is_active,updated_at)", "r"),
     # The signer reads who approved a payout.
@@ -100,6 +101,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "pool_addresses": ("r", "r", "ri"),
     # A quote is deleted if it was written while the clock was ahead, and has not begun.
     "quotes": ("r", "rid", "ri"),
+    "provider_looks": ("r", "riu", ""),
     "rate_sources": ("", "riu", ""),
     "rates": ("r", "riu", "r"),
     "reconciliations": ("r", "riu", ""),
@@ -108,6 +110,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     # The signer's own counts: no other role can write the rows that limit what it lets leave.
     "signer.counted": ("", "", "riu"),
     "signer.spent": ("", "", "riu"),
+    "signer_states": ("r", "r", "riud"),
     "signing_stops": ("r", "riu", "riud"),
     # The signer settles payments too.
     "sightings": ("r", "riud", "r"),
@@ -135,6 +138,8 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "webhook_endpoints": ("r", "riu", "r"),
     "withdrawal_rules": ("r", "riu", ""),
     "withdrawal_walk": ("", "ru", ""),
+    # A web process that cannot write is not ready.
+    "write_mark": ("ru(written_at)", "ru(written_at)", "r"),
 }
 # Tables with sealed secrets, or answers that held some; the read-only role may not read them.
 _SEALED: Final = frozenset({"api_keys", "calls", "emails", "webhook_endpoints"})

@@ -13,6 +13,7 @@ import psycopg2
 from psycopg2.extensions import connection
 
 from models.db import grants
+from models.db.base import column
 
 # Any constant will do, as long as no other program uses it on the same database.
 ADVISORY_LOCK: Final = 0x534C5543
@@ -67,6 +68,11 @@ def pending(url: str) -> list[str]:
     with _session(url) as session:
         done = _applied(session)
     return [name for name, _ in available() if name not in done]
+
+
+def unknown() -> list[str]:
+    """Return the names of applied migrations that this version does not have: the schema is newer than the code."""
+    return sorted(set(column("SELECT name FROM schema_migrations")) - {name for name, _ in available()})
 
 
 def migrate(url: str, *, is_production: bool = False) -> list[str]:

@@ -28,3 +28,10 @@ class SchemaMigration(Table, table="schema_migrations"):
     name: str
     digest: str
     applied_at: datetime
+
+
+class WriteMark(Table, table="write_mark"):
+    """The time of the last write by which a tick showed that PostgreSQL takes writes."""
+
+    only_row: bool
+    written_at: datetime

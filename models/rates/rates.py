@@ -71,6 +71,17 @@ def load_market() -> Market:
     )
 
 
+def aging(currencies: Collection[str]) -> set[str]:
+    """Return the currencies whose sources have not agreed on a rate within CONVERSION_AGE_MAX_S."""
+    return set(
+        column(
+            "SELECT currency FROM rates WHERE currency = ANY(%s)"
+            " AND agreed_at <= app_now() - make_interval(secs => %s)",
+            (list(currencies), CONVERSION_AGE_MAX_S),
+        )
+    )
+
+
 def quotes_against_usdt(currency_from: str | None = None) -> list[Course]:
     """Return the rate of each currency, or of one, in USDT.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
-from models.db.base import execute, is_true, transaction, value
+from models.db.base import execute, is_true, rows, transaction, value
 from models.spends.unexplained import WAITS
 from models.treasury.rows import TreasuryAddress
 
@@ -21,6 +21,11 @@ def address(network: str, role: Role) -> str | None:
         "SELECT address FROM treasury_addresses WHERE network = %s AND role = %s AND is_current", (network, role)
     )
     return current
+
+
+def hot_addresses() -> dict[str, str]:
+    """Return the hot wallet's address in use by network, without networks that have none yet."""
+    return dict(rows("SELECT network, address FROM treasury_addresses WHERE role = 'hot' AND is_current"))
 
 
 def pin_hot(network: str, hot: str) -> bool:

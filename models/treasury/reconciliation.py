@@ -13,7 +13,7 @@ from typing import Final, Literal
 from uuid import UUID
 
 from core.ids import uuid7
-from models.db.base import execute, is_true, rows, rows_as, transaction, value
+from models.db.base import column, execute, is_true, rows, rows_as, transaction, value
 from models.deposits import cursors
 from models.deposits.cursors import Cursor
 from models.spends.rows import SpendRow
@@ -96,6 +96,11 @@ def read_books(network: str, *, at: Cursor | None = None) -> Books | None:
             flows=_flows(network, hot, cursor.height),
             open=_open(network, hot, cursor.height),
         )
+
+
+def compared_networks() -> set[str]:
+    """Return the networks whose hot wallet was ever compared with the chain."""
+    return set(column("SELECT DISTINCT network FROM reconciliations WHERE place = 'hot'"))
 
 
 def _is_unchanged(network: str, books: Books, currency: str) -> bool:

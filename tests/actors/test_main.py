@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from actors.queue.broker import SluiceBroker
 from actors.queue.working import STOP_SIGNALS
+from models.spends import signer_states
 from tests.actors.queue.workers import NAMESPACE, eventually
 
 pytestmark = pytest.mark.fresh_database
@@ -74,6 +75,26 @@ def test_a_worker_that_cannot_start_names_the_reason(
 
     assert done.returncode != 0
     assert why in done.stderr
+
+
+def test_a_signer_that_refuses_to_start_says_why_in_its_row(environment: dict[str, str], database: str) -> None:
+    del database  # connected to
+    environment["WALLET_PASSPHRASE"] = "hunter2hunter2"
+    done = subprocess.run(
+        command("signer"), cwd=ROOT, env=environment, capture_output=True, text=True, timeout=90, check=False
+    )
+
+    assert done.returncode != 0
+    (problem,) = signer_states.problems()
+    assert "the signer needs exactly one of them" in problem
+    assert "hunter2" not in problem
+
+
+@pytest.mark.parametrize(("queue", "threads", "most"), [("invoices", 4, 6), ("chain", 20, 20)])
+def test_a_worker_reports_its_connections(environment: dict[str, str], queue: str, threads: int, most: int) -> None:
+    assert evaluated(
+        environment, queue, f"actors.main.connections_max(frozenset([{queue!r}]), threads={threads})"
+    ) == str(most)
 
 
 @pytest.mark.parametrize("queue", ["invoices", "payouts", "bulk", "batches", "webhooks", "maintenance"])

@@ -75,12 +75,24 @@ class FakeCaller:
 class FakeSigns:
     unserved: set[str] = field(default_factory=set)
     age_s: float | None = 1.0
+    is_flushed: bool = False
+    configured: int = 0
+    connections_max: int = 33
 
     def consumers(self, queue_name: str) -> int:
         return 0 if queue_name in self.unserved else 1
 
     def tick_age_s(self) -> float | None:
         return self.age_s
+
+    def is_new(self) -> bool:
+        return self.is_flushed
+
+    def connections(self) -> int:
+        return self.configured
+
+    def note_connections(self) -> None:
+        self.configured = max(self.configured, self.connections_max)
 
 
 @dataclass

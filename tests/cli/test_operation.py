@@ -1,6 +1,7 @@
 """`sluice migrate`, `sluice audit` and `sluice doctor` on real stores."""
 
 import base64
+import contextlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import psycopg2
 import pytest
+import redis
 from psycopg2 import sql
 
 from cli import checks
@@ -95,9 +97,15 @@ def test_the_doctor_finds_nothing_wrong_with_a_sound_stack(stack: CommandLine) -
         "deny list": "ok",
         "redis": "ok",
         "redis memory": "ok",
-        # No other process of the gateway runs yet.
+        "writes": "ok",
+        "connections": "ok",
+        "schema": "ok",
+        # No other process of the gateway runs yet, and Redis was empty.
         "queues": "warn",
         "scheduler": "warn",
+        "signer": "ok",
+        "books": "ok",
+        "emails": "ok",
         "rates": "ok",
         "scans": "ok",
         "audit": "warn",
@@ -106,6 +114,21 @@ def test_the_doctor_finds_nothing_wrong_with_a_sound_stack(stack: CommandLine) -
         "keystore": "ok",
         "signer rates": "ok",
     }
+
+
+def test_a_fault_that_stops_something_is_a_failure_and_advice_a_warning(stack: CommandLine, redis_url: str) -> None:
+    with contextlib.closing(redis.Redis.from_url(redis_url)) as client:
+        client.set("sluice:heartbeats:~began", 0)
+    base.connect(stack.env["DATABASE_URL"])
+    base.execute("INSERT INTO signer_states VALUES ('s', 'wrong passphrase')")
+    base.execute("INSERT INTO schema_migrations VALUES ('9999_later.sql', 'x')")
+    stack.env["ETHEREUM_RPC_URLS"] = "http://127.0.0.1:1"
+
+    by_check = findings(stack)
+
+    names = ("queues", "scheduler", "signer", "rates", "scans", "schema", "audit")
+    assert [by_check[name]["verdict"] for name in names] == ["fail"] * 5 + ["warn"] * 2
+    assert by_check["signer"]["text"] == "cannot sign: wrong passphrase"
 
 
 def test_the_doctor_names_rates_of_the_signers_own_that_are_wrong_or_old(stack: CommandLine) -> None:
@@ -129,15 +152,22 @@ def test_the_doctor_names_rates_of_the_signers_own_that_are_wrong_or_old(stack: 
 
 def test_the_doctor_reads_the_deny_list_and_sees_freezes(stack: CommandLine, tmp_path: Path) -> None:
     stack("payouts", "freeze", "--network", "bsc", "--reason", "its nodes disagree")
+    assert findings(stack)["payouts"]["verdict"] == "fail", "the payouts of a network wait"
     deny_list = tmp_path / "deny.txt"
     deny_list.write_text("0x52908400098527886E0F7030069857D2E4169EE7  # a court's order\n")
     stack.env["DENY_LIST"] = str(deny_list)
     by_check = findings(stack)
     assert (by_check["deny list"]["verdict"], by_check["deny list"]["text"]) == ("ok", "addresses on it: 1")
-    assert (by_check["payouts"]["verdict"], by_check["payouts"]["text"].split()[0]) == ("warn", "1")
+    assert by_check["payouts"]["text"].split()[0] == "1"
 
     deny_list.write_text("who knows\n")
     assert findings(stack)["deny list"]["verdict"] == "fail"
+
+
+def test_a_freeze_of_one_merchant_is_a_warning(stack: CommandLine) -> None:
+    base.connect(stack.env["DATABASE_URL"])
+    base.execute("INSERT INTO payout_freezes VALUES ('merchant', gen_random_uuid()::text, 'r', 'o')")
+    assert findings(stack)["payouts"]["verdict"] == "warn"
 
 
 def test_the_doctor_reads_well(stack: CommandLine) -> None:

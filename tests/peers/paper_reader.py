@@ -27,6 +27,7 @@ class PaperReader:
     lag: int = 0
     branch: int = 0
     providers: int = 1
+    answering: int = 1
     # The providers' answer about a block that was replaced.
     agree: Agreement = Agreement(same=0, other=1)  # noqa: RUF009
     # Whom they were asked about.

@@ -35,6 +35,13 @@ CREATE TABLE clock_mark (
     read_at timestamptz NOT NULL
 );
 
+-- The last write, by the server's own clock: a tick writes it, and its age shows that writes work.
+CREATE TABLE write_mark (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    written_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+INSERT INTO write_mark DEFAULT VALUES;
+
 -- The trigger of tables and columns that are written once.
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

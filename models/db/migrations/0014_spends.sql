@@ -226,3 +226,10 @@ CREATE TABLE signer.counted (
     PRIMARY KEY (spend_id, place)
 );
 CREATE INDEX counted_by_merchant ON signer.counted (merchant_id, hour) WHERE NOT is_given_back;
+
+-- Whether each signer process can sign: the reason why not, '' where it can. One that cannot start writes a row, too.
+CREATE TABLE signer_states (
+    process text PRIMARY KEY,
+    problem text NOT NULL,
+    noted_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);

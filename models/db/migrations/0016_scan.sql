@@ -140,3 +140,11 @@ CREATE TABLE sightings (
 CREATE INDEX sightings_by_owner ON sightings (owner_id);
 CREATE INDEX sightings_open ON sightings (network) WHERE gone_at IS NULL;
 CREATE INDEX sightings_by_age ON sightings (seen_at);
+
+-- How many providers each network has, and how many of them have named their head within a minute.
+CREATE TABLE provider_looks (
+    network text PRIMARY KEY,
+    providers integer NOT NULL,
+    answering integer NOT NULL,
+    noted_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);

@@ -10,13 +10,15 @@ from actors import context
 from actors.addresses import fill as address_fill
 from actors.addresses.fill import fill_address_pool, fill_pool
 from actors.addresses.reclaim import reclaim_addresses
-from actors.signer import held_keys
+from actors.signer import ability, held_keys
 from chains.keys import Keys
+from chains.keystore import KeystoreError
 from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import load_settings
 from models.addresses.pool import AddressStash, fill
 from models.addresses.reservations import CHUNK, level, next_chunk, reserve
-from models.db.base import execute, one
+from models.db.base import execute, one, rows
+from models.spends import signer_states
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -29,6 +31,7 @@ ETHEREUM = load_catalogue("development").networks["ethereum"]
 def signer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     # The process keeps its pace, which an earlier test's database set.
     monkeypatch.setattr(address_fill, "_demand", address_fill._Demand())
+    monkeypatch.setattr(ability, "_Noted", type("_Noted", (ability._Noted,), {}))
     configure(KEYS.pool_public_key)
     yield
     held_keys.keys.cache_clear()
@@ -118,6 +121,44 @@ def test_two_concurrent_fillings_leave_one_pool(monkeypatch: pytest.MonkeyPatch)
     assert one("SELECT count(*) FROM pool_addresses") == (2 * CHUNK,)
 
 
+def test_a_signer_that_can_sign_says_so_in_its_row_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    fill_address_pool("evm")
+    assert rows("SELECT problem FROM signer_states") == [("",)]
+    assert signer_states.problems() == []
+
+    execute("UPDATE signer_states SET noted_at = noted_at - interval '16 s'")
+    fill_address_pool("evm")
+    assert one("SELECT noted_at < clock_timestamp() - interval '15 s' FROM signer_states") == (True,)
+    monkeypatch.setattr(ability._Noted, "due_at", 0.0)
+    fill_address_pool("evm")
+    assert one("SELECT noted_at < clock_timestamp() - interval '15 s' FROM signer_states") == (False,)
+
+
+def test_a_signer_without_its_passphrase_says_so_in_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> Keys:
+        raise KeystoreError("wrong passphrase")
+
+    monkeypatch.setattr(ability, "keys", fail)
+    fill_address_pool("evm")
+
+    assert signer_states.problems() == ["wrong passphrase"]
+    monkeypatch.setattr(ability, "keys", held_keys.keys)
+    fill_address_pool("evm")
+    assert signer_states.problems() == []
+
+
+def test_a_signer_of_another_hot_wallet_says_so_in_its_row() -> None:
+    execute("INSERT INTO treasury_addresses (network, role, address) VALUES ('ethereum', 'hot', '0xother')")
+    context.configure(context.context().settings.model_copy(update={"rpc_urls": {"ethereum": ("http://127.0.0.1:1",)}}))
+
+    fill_address_pool("evm")
+
+    assert signer_states.problems() == ["the hot wallet of ethereum is not of this keystore"]
+    execute("UPDATE treasury_addresses SET address = %s", (KEYS.hot_address(ETHEREUM),))
+    fill_address_pool("evm")
+    assert signer_states.problems() == []
+
+
 def test_a_signer_with_another_wallet_writes_nothing() -> None:
     configure(Keys("test " * 11 + "junk").pool_public_key)
 
@@ -126,6 +167,7 @@ def test_a_signer_with_another_wallet_writes_nothing() -> None:
 
     assert level("evm") == 0
     assert [entry["log_level"] for entry in logs] == ["critical"]
+    assert signer_states.problems() == ["ADDRESS_PUBLIC_KEY does not belong to this keystore"]
 
 
 def test_a_signer_works_without_the_public_key() -> None:

@@ -7,7 +7,7 @@ import pytest
 from actors.queue import delayed
 from actors.queue.broker import HEARTBEAT_TIMEOUT_MS, SluiceBroker
 from actors.queue.delayed import BEAT_S
-from actors.queue.heartbeats import EVERY_S, SILENCE_MAX_S, Heartbeats
+from actors.queue.heartbeats import EVERY_S, NEW_S, SILENCE_MAX_S, Heartbeats
 from actors.queue.link import LinkDownError
 from scheduler.__main__ import Ringer
 from scheduler.jobs import jobs
@@ -79,3 +79,36 @@ def test_a_scheduler_reports_a_tick_only_when_its_notifications_are_sent(
 def test_without_redis_the_count_raises() -> None:
     with pytest.raises(LinkDownError):
         Heartbeats(make_broker("redis://127.0.0.1:1/0").link, NAMESPACE).consumers(QUEUE)
+
+
+def test_after_a_flush_nothing_is_known_for_some_seconds(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    broker.link.run([("FLUSHALL",)])
+    assert broker.heartbeats.is_new()
+    broker.link.run(broker.heartbeats.serving(QUEUE, "process"))
+    assert broker.heartbeats.is_new(), "a first report does not make the others absent"
+
+    now_ms = broker.link.now_ms()
+    monkeypatch.setattr(broker.link, "now_ms", lambda: now_ms + int(NEW_S * 1000) + 1000)
+    assert not broker.heartbeats.is_new()
+
+    broker.link.run([("FLUSHALL",)])
+    broker.link.run(broker.heartbeats.serving(QUEUE, "process"))
+    assert broker.heartbeats.is_new()
+    assert NEW_S >= 2 * BEAT_S, "every process reports within that time"
+
+
+def test_processes_report_the_connections_that_they_may_open(
+    broker: SluiceBroker, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, web = make_broker(redis_url).heartbeats, make_broker(redis_url).heartbeats
+    reader.note_connections()
+    assert reader.connections() == 0
+
+    broker.heartbeats.connections_max, web.connections_max = 6, 33
+    broker.link.run([*broker.heartbeats.serving(QUEUE, "p"), *broker.heartbeats.serving("other", "p")])
+    web.note_connections()
+    assert reader.connections() == 39, "a process counts once, however many queues it serves"
+
+    now_ms = reader._link.now_ms()
+    monkeypatch.setattr(reader._link, "now_ms", lambda: now_ms + int(SILENCE_MAX_S * 1000) + 1000)
+    assert reader.connections() == 0

@@ -16,6 +16,7 @@ import structlog
 from actors.scan import follow, record
 from chains.base import WITNESSES_MIN, Agreement, Block, ProviderError, Transfer
 from models.db.base import app_now, execute, rows
+from models.deposits import provider_looks
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.ledger import debts
@@ -604,3 +605,31 @@ def test_a_credit_that_cannot_mature_delays_no_other(monkeypatch: pytest.MonkeyP
     follow._settle(ctx, ETHEREUM, cast("Any", PaperReader(began=app_now())))
 
     assert [next(iter(balances_of(each.merchant_id))) for each in sold] == [MATURING, AVAILABLE]
+
+
+def test_the_number_of_providers_that_answer_is_recorded_at_a_change_and_from_time_to_time(
+    node: PaperReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "_noted_providers", {})
+
+    def noted() -> tuple[int, int]:
+        look = provider_looks.read(["ethereum"])["ethereum"]
+        return look.providers, look.answering
+
+    node.providers, node.answering = 3, 2
+    poll()
+    assert noted() == (3, 2)
+    node.answering, node.is_silent = 0, True
+    with contextlib.suppress(ProviderError):
+        poll()
+    assert noted() == (3, 0)
+
+    execute("UPDATE provider_looks SET noted_at = noted_at - interval '1 hour'")
+    with contextlib.suppress(ProviderError):
+        poll()
+    assert provider_looks.read(["ethereum"])["ethereum"].age_s > 3000
+    monkeypatch.setattr(provider_looks, "EVERY_S", 0.0)
+    monkeypatch.setattr(follow, "_noted_providers", {})
+    with contextlib.suppress(ProviderError):
+        poll()
+    assert provider_looks.read(["ethereum"])["ethereum"].age_s < 60

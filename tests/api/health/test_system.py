@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import re
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from api.health.attention import Attention
 from api.health.gauges import Gauges, gauges, queue_gauges
 from api.health.health import VERDICT_S, Readiness
 from api.health.metrics import Metrics
@@ -47,7 +49,7 @@ def test_without_postgresql_the_gateway_is_not_ready(client: Client) -> None:
 
     answer = client.simulate_get("/readyz")
 
-    assert message_of(answer) == "Not ready: postgresql, migrations."
+    assert message_of(answer) == "Not ready: postgresql, migrations, writes."
 
 
 @pytest.mark.usefixtures("database")
@@ -55,6 +57,15 @@ def test_with_an_older_schema_the_gateway_is_not_ready(client: Client) -> None:
     base.execute("DELETE FROM schema_migrations WHERE name = '0001_ground.sql'")
 
     assert message_of(client.simulate_get("/readyz")) == "Not ready: migrations."
+
+
+@pytest.mark.usefixtures("database")
+def test_a_gateway_that_cannot_write_is_not_ready(make_client: Callable[..., Client]) -> None:
+    base.execute("SET default_transaction_read_only = on")
+    assert message_of(make_client().simulate_get("/readyz")) == "Not ready: writes."
+
+    base.execute("SET default_transaction_read_only = off")
+    assert make_client().simulate_get("/readyz").status_code == 200
 
 
 def test_a_verdict_holds_for_a_moment_so_that_asking_often_costs_nothing() -> None:
@@ -166,7 +177,7 @@ def test_gauges_are_read_no_more_often_than_they_may_be(queues: FakeQueues) -> N
 def test_registering_gauges_reads_nothing(queues: FakeQueues) -> None:
     queues.error = AssertionError("read")
 
-    Metrics().register(gauges(queues, make_settings()))
+    Metrics().register(gauges(queues, make_settings(), Attention(make_settings(), queues.heartbeats)))
 
 
 def test_requests_are_counted_by_route_and_never_by_path(client: Client) -> None:

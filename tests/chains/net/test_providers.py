@@ -15,6 +15,7 @@ from chains.net.budget import BudgetSpentError, budget, charge
 from chains.net.http import RateLimitedError, _patience_s
 from chains.net.json_rpc import JsonRpc
 from chains.net.node import CONTRADICTION_S
+from chains.net.node import MEASURED_S as HEAD_KEPT_S
 from chains.net.providers import STUCK_S, RpcProviders
 from chains.net.usage import MEASURED_S, Kind, Usage
 from devstack.supervise.ports import free_port
@@ -539,3 +540,16 @@ def test_a_query_to_each_node_is_answered_in_the_operators_order() -> None:
     assert isinstance(answers[0], WrongChainError)
     assert isinstance(answers[1], RateLimitedError)
     assert answers[2] == "0x2"
+
+
+def test_nodes_that_named_their_head_within_a_minute_are_counted(
+    second: JsonRpcNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = providers(f"http://127.0.0.1:{free_port()}", second.url)
+    assert nodes.answering == 0
+    nodes.head()
+    assert (nodes.answering, nodes.count) == (1, 2)
+
+    later = time.monotonic() + HEAD_KEPT_S + 1
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert nodes.answering == 0
