@@ -1,4 +1,4 @@
-"""Decides the fate of a transaction that makes one transfer, from all nodes' answers. Used by evm, tron and solana.
+"""Decides the fate of a transaction that makes one transfer, from all nodes' answers. Used by the families.
 
 A verdict that releases money takes as many providers as the family asks for: a lie must not pay a merchant twice.
 """
@@ -92,6 +92,24 @@ def departed(answers: Sequence[Departure | ProviderError | None]) -> Departure |
     lacking = sum(isinstance(each, AbsentError) for each in answers)
     if lacking >= WITNESSES_MIN and lacking > answers.count(None):
         raise DisownedError("most providers have no such transaction in its block")
+    if None in answers:
+        return None
+    raise next((each for each in answers if isinstance(each, ProviderError)), NotYetError("no provider may be asked"))
+
+
+def departed_and_included(answers: Sequence[Departure | ProviderError | None]) -> Departure | None:
+    """Return the transaction if nodes prove it; None if the nodes that have it cannot prove it.
+
+    Our signature proves who signed it, but not that it is in the block. Raises DisownedError if more nodes have the
+    block without it than with it. The block is read again then, from another provider, so that one such node is enough
+    where none proves it. Raises ProviderError if no node answers.
+    """
+    proofs = [each for each in answers if isinstance(each, Departure)]
+    absences = sum(isinstance(each, AbsentError) for each in answers)
+    if proofs and len(proofs) >= absences:
+        return max(proofs, key=proofs.count)
+    if absences:
+        raise DisownedError("more providers have the block without the transaction than with it")
     if None in answers:
         return None
     raise next((each for each in answers if isinstance(each, ProviderError)), NotYetError("no provider may be asked"))

@@ -45,6 +45,7 @@ from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.providers import RpcProviders
 from chains.net.reader import NodesReader
 from chains.net.usage import Kind
+from chains.one_transfer import departed_and_included
 from chains.spending import Departure
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import evm_parameters
@@ -154,7 +155,7 @@ class EvmReader(NodesReader[JsonRpc]):
         answers = self._providers.everyone(
             lambda node: departures.read(node, txid, block, self._tokens, chain_id=self._chain_id)
         )
-        return departures.judge(answers)
+        return departed_and_included(answers)
 
     def used_counters(self, sender: str, height: int) -> int:
         """Return the number of nonces that a sender used up to a block, the median of all nodes' answers."""

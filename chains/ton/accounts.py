@@ -1,12 +1,17 @@
 """Reads balances and numbers of our addresses after a block. Used by chains.ton.reader."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from chains.base import NotYetError, Place, ProviderError
-from chains.ton import nodes
+from chains.net import several
+from chains.ton import nodes, requests
 from chains.ton.jettons import Jetton
-from chains.ton.nodes import Toncenter
+from chains.ton.nodes import Toncenter, ToncenterError
+from chains.ton.spends import history
 from chains.ton.spends.accounts import holding_of, wallet_of
+from chains.ton.spends.places import first_with
+from chains.ton.transactions import Transaction
 from core.addresses import ton
 
 
@@ -19,28 +24,52 @@ def balances(
     """
     if nodes.header(node, height).hash != block_hash:
         raise NotYetError(f"another block than {block_hash}")
-    return tuple(_units(node, place, jettons, height) for place in places)
+    fetched = several.fetch(partial(_units, node, jettons, height), dict.fromkeys(places))
+    if fetched.failure is not None:
+        raise fetched.failure
+    return tuple(fetched.answers[place] for place in places)
 
 
 def seqno(node: Toncenter, address: str, height: int) -> int:
-    """Return how many requests a wallet had taken after a block of the masterchain."""
-    return wallet_of(nodes.account(node, address, seqno=height)).seqno
+    """Return how many requests a wallet had taken after a block of the masterchain.
+
+    Nodes keep old states for an hour. Without them, the wallet's own transactions show it.
+    """
+    try:
+        return wallet_of(nodes.account(node, address, seqno=height)).seqno
+    except ToncenterError:
+        return next((number + 1 for number, taken in _taken(node, address) if _height(node, taken) <= height), 0)
 
 
 def height_of(node: Toncenter, address: str, number: int, low: int, high: int) -> int:
     """Return the block above `low`, at most `high`, in which a wallet took the request with this number.
 
-    Raises ProviderError if it took it earlier or later.
+    By the wallet's own transactions: nodes keep them longer than old states. Raises ProviderError if it took the
+    request earlier or later.
     """
-    if seqno(node, address, low) > number or seqno(node, address, high) <= number:
+    taken = next((each for used, each in _taken(node, address) if used == number), None)
+    height = 0 if taken is None else _height(node, taken)
+    if not low < height <= high:
         raise ProviderError(f"{address} did not take request {number} between {low} and {high}")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if seqno(node, address, middle) > number else (middle, high)
-    return high
+    return height
 
 
-def _units(node: Toncenter, place: Place, jettons: Mapping[str, Jetton], height: int) -> int:
+def _taken(node: Toncenter, address: str) -> Iterator[tuple[int, Transaction]]:
+    """Yield the requests that a wallet took from outside by their numbers, the newest first."""
+    for transaction in history.of(node, address):
+        if transaction.incoming.kind == "in":
+            yield requests.read(transaction.incoming.body).request.seqno, transaction
+
+
+def _height(node: Toncenter, transaction: Transaction) -> int:
+    """Return the first master block that has a wallet's transaction."""
+    block = first_with(node, [transaction])
+    if block is None:
+        raise NotYetError("a wallet's newest transaction is in no master block yet")
+    return block.height
+
+
+def _units(node: Toncenter, jettons: Mapping[str, Jetton], height: int, place: Place) -> int:
     contract = None if place.pair is None else place.pair.contract
     if contract is None:
         return nodes.account(node, place.address, seqno=height).units

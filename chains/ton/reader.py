@@ -30,11 +30,11 @@ from chains.net.at_once import majority
 from chains.net.providers import Providers
 from chains.net.reader import FinalReader, is_same
 from chains.net.usage import Kind
-from chains.one_transfer import departed
+from chains.one_transfer import departed_and_included
 from chains.spending import Departure
 from chains.ton import accounts, nodes
 from chains.ton.jettons import JETTONS, Jetton
-from chains.ton.nodes import LackedError, Toncenter
+from chains.ton.nodes import LackedError, Toncenter, ToncenterError
 from chains.ton.scan import block as scan_block
 from chains.ton.scan import departures, shards
 from chains.ton.scan.block import Read, Seen, assets_of, matched, transactions_of, transfers_of
@@ -69,7 +69,7 @@ class TonReader(FinalReader[Toncenter]):
 
     def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
         """Return the features that each provider lacks."""
-        return self._providers.everyone(_lacking)
+        return self._providers.apiece(_lacking)
 
     def costs(self, *, cap_units: int) -> Mapping[str, Cost]:
         """Return the present cost of moving each coin; of jettons, to a recipient without a wallet of them."""
@@ -91,7 +91,8 @@ class TonReader(FinalReader[Toncenter]):
     def departure(self, txid: str, block: Block, *, sender: str = "") -> Departure | None:
         """Return a transaction that one of our keys signed; see chains.family."""
         del sender  # Its bytes name one.
-        return departed(self._providers.everyone(lambda node: self._departure(node, txid, block), kind=Kind.BLOCKS))
+        answers = self._providers.everyone(lambda node: self._departure(node, txid, block), kind=Kind.BLOCKS)
+        return departed_and_included(answers)
 
     def used_counters(self, sender: str, height: int) -> int:
         """Return a wallet's seqno after a block, the median of all nodes' answers."""
@@ -185,7 +186,7 @@ class TonReader(FinalReader[Toncenter]):
                 transaction = scan_block.departed(seen, txid)
                 if transaction is not None:
                     key = departures.key_of(nodes.account(node, transaction.address).data)
-                    return departures.read(transaction, txid, key, block, self._offered)
+                    return departures.read(transaction, key, block, self._offered)
         raise AbsentError(f"none such in block {block.height}")
 
     def _added(self, node: Toncenter, block: Block) -> Sequence[BlockId]:
@@ -202,6 +203,11 @@ class TonReader(FinalReader[Toncenter]):
 def _lacking(node: Toncenter) -> list[str]:
     """Return the features that a node lacks."""
     newest = nodes.head(node)
+    try:
+        for top in shards.named(node, newest):
+            nodes.page(node, top)
+    except ToncenterError as error:
+        return [f"shows no transactions of blocks ({error.text}): no block can be read"]
     try:
         nodes.account(node, _ANYONE, seqno=max(1, newest - STATES_MIN))
     except LackedError:

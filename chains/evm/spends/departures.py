@@ -7,10 +7,10 @@ are encoded again and have to give the transaction's id and the sender, so no no
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
-from chains.base import AbsentError, Block, DisownedError, NotYetError, ProviderError
+from chains.base import AbsentError, Block, NotYetError, ProviderError
 from chains.evm import wire
 from chains.evm.spends import fate
 from chains.evm.spends.library import account, calldata, eth, rlp_list, spelled
@@ -25,24 +25,6 @@ from core.catalogue.catalogue import Pair
 PRICES: Final = {0: ("gasPrice",), 1: ("gasPrice",), 2: ("maxPriorityFeePerGas", "maxFeePerGas")}
 # A selector and two words.
 TRANSFER_BYTES: Final = 4 + 2 * wire.WORD_BYTES
-
-
-def judge(answers: Sequence[Departure | ProviderError | None]) -> Departure | None:
-    """Return the transaction if nodes prove it; None if the nodes that have it cannot prove it.
-
-    Our signature proves who signed it, but not that it is in the block. Raises DisownedError if more nodes have the
-    block without it than with it. The block is read again then, from another provider, so that one such node is enough
-    where none proves it. Raises ProviderError if no node answers.
-    """
-    proofs = [each for each in answers if isinstance(each, Departure)]
-    absences = sum(isinstance(each, AbsentError) for each in answers)
-    if proofs and len(proofs) >= absences:
-        return max(proofs, key=proofs.count)
-    if absences:
-        raise DisownedError("more providers have the block without the transaction than with it")
-    if None in answers:
-        return None
-    raise next((each for each in answers if isinstance(each, ProviderError)), NotYetError("no provider may be asked"))
 
 
 def read(node: Rpc, txid: str, block: Block, tokens: Mapping[str, Pair], *, chain_id: int) -> Departure | None:

@@ -127,11 +127,12 @@ def departure_id(transaction: Transaction) -> str:
 
 
 def departed(seen: Seen, txid: str) -> Transaction | None:
-    """Return the transaction that a departure is, by its id; None for another."""
-    if not seen.is_external:
-        return _whole(seen) if wire.hashed(seen.txid) == txid else None
+    """Return the transaction that a departure is, by its id, or by the one that the scan gives others; else None."""
+    is_named = wire.hashed(seen.txid) == txid
+    if not seen.is_external and not is_named:
+        return None
     transaction = _whole(seen)
-    return transaction if departure_id(transaction) == txid else None
+    return transaction if txid in {departure_id(transaction), transaction.hash.hex()} else None
 
 
 def read_whole(raw: bytes) -> Transaction:

@@ -16,11 +16,12 @@ from chains.ton.credits import mark_of
 from chains.ton.jettons import Jetton
 from chains.ton.messages import Message
 from chains.ton.requests import MODE, SignedRequest
+from chains.ton.scan.block import departure_id
 from chains.ton.slices import Slice
 from chains.ton.spends import trace
 from chains.ton.transactions import Transaction
 from chains.ton.transfers import CoinTransfer, JettonTransfer, transfer_of
-from chains.ton.wallet import wallet_state
+from chains.ton.wallet import wallet_id, wallet_state
 from core.addresses import ton
 from core.catalogue.catalogue import Pair
 
@@ -58,23 +59,28 @@ def key_of(data: str) -> bytes:
     return parts.raw(_KEY_BYTES)
 
 
-def is_key_of(key: bytes, address: str) -> bool:
-    """Return True if an address is that of a key's wallet, of a main or of a test network."""
-    return address in {wallet_state(key, is_test=is_test).address for is_test in (False, True)}
+def is_key_of(key: bytes, address: str, number: int) -> bool:
+    """Return True if an address is that of a key's wallet with this number, of a main or of a test network.
+
+    A request names the number, so that one of another network proves nothing here.
+    """
+    return any(
+        (wallet_state(key, is_test=is_test).address, wallet_id(is_test=is_test)) == (address, number)
+        for is_test in (False, True)
+    )
 
 
-def read(transaction: Transaction, txid: str, key: bytes, block: Block, offered: Offered) -> Departure | None:
+def read(transaction: Transaction, key: bytes, block: Block, offered: Offered) -> Departure | None:
     """Return a departure in a block; None if its bytes do not prove that the key signed it."""
     try:
         signed = requests.read(transaction.incoming.body)
     except CellError:
         return None
-    if not is_key_of(key, transaction.address) or not signed.is_signed_by(key):
-        return None
-    return _departure(transaction, txid, signed, block, offered)
+    is_own = is_key_of(key, transaction.address, signed.request.wallet_id)
+    return _departure(transaction, signed, block, offered) if is_own and signed.is_signed_by(key) else None
 
 
-def _departure(transaction: Transaction, txid: str, signed: SignedRequest, block: Block, offered: Offered) -> Departure:
+def _departure(transaction: Transaction, signed: SignedRequest, block: Block, offered: Offered) -> Departure:
     request = signed.request
     left = trace.sent(transaction, request.actions)
     moved = [transfer_of(messages.read(action.message)) for action in request.actions]
@@ -85,7 +91,7 @@ def _departure(transaction: Transaction, txid: str, signed: SignedRequest, block
     gone = sum(message.units for message in left if message is not None) if is_coin else 0
     fee = max(0, -transaction.change - gone)
     return Departure(
-        txid=txid,
+        txid=departure_id(transaction),
         sender=transaction.address,
         pair=pair,
         outputs=outputs,

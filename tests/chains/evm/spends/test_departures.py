@@ -14,6 +14,7 @@ from chains.evm.reader import EvmReader
 from chains.evm.spends import departures
 from chains.evm.spends.library import eth
 from chains.evm.spends.terms import gas_offer
+from chains.one_transfer import departed_and_included
 from core.addresses.evm import keccak256
 from tests.chains.conftest import CATALOGUE, OURS
 from tests.chains.evm.spends.world import HOT, World
@@ -107,15 +108,15 @@ def test_more_nodes_with_the_block_alone_outvote_a_proof(alone: World) -> None:
     assert shown is not None
     absent, silent = AbsentError("none"), NotYetError("lags")
 
-    assert departures.judge([shown, silent]) == shown
-    assert departures.judge([absent, shown]) == shown
-    assert departures.judge([replace(shown, fee_units=1), shown, shown, absent]) == shown
+    assert departed_and_included([shown, silent]) == shown
+    assert departed_and_included([absent, shown]) == shown
+    assert departed_and_included([replace(shown, fee_units=1), shown, shown, absent]) == shown
     for answers in ([shown, absent, absent], [None, absent], [absent]):
         with pytest.raises(DisownedError):
-            departures.judge(answers)
-    assert departures.judge([None, silent]) is None
+            departed_and_included(answers)
+    assert departed_and_included([None, silent]) is None
     with pytest.raises(NotYetError):
-        departures.judge([silent])
+        departed_and_included([silent])
 
 
 def test_a_transaction_of_another_block_is_refused(alone: World) -> None:

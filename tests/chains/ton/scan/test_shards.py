@@ -165,6 +165,7 @@ def test_a_way_without_an_end_is_bounded(node: Toncenter, chain: Simulator, monk
         [],
         [LEFT],
         [RIGHT],
+        [LEFT, LEFT],
         [LEFT, LEFT, RIGHT],
         [ALL, RIGHT],
         [LEFT, halves(RIGHT)[0]],

@@ -64,9 +64,12 @@ def test_bytes_of_an_unusual_form_are_read_whole() -> None:
     expected = Sieve([]).look(usual)
     assert expected.is_external
     # The root is not the first cell: one that nothing refers to comes before.
-    spare = bytes((0, 0))
-    assert Sieve([]).look(_with_root_at(usual, 1, spare)) == expected
+    other = boc.read_base64(TRANSACTIONS["returned"][0])
+    decoy = bytes((len(cell.refs), _parts(usual)[1][1])) + other.data + bytes((2, 2, 2)[: len(cell.refs)])
+    for spare in (bytes((0, 0)), decoy):
+        assert Sieve([]).look(_with_root_at(usual, 1, spare)) == expected
     assert Sieve([]).look(_with_hash(usual, cell)) == expected
+    assert Sieve([]).look(_with_hash(usual, cell.refs[0], index=1)) == expected
     assert Sieve([]).look(_with_index(usual)) == expected
 
 
@@ -95,11 +98,12 @@ def _with_root_at(raw: bytes, root: int, before: bytes) -> bytes:
     return _made(count + 1, before + moved, root)
 
 
-def _with_hash(raw: bytes, cell: Cell) -> bytes:
-    """Return bytes whose first cell brings its hash and its depth."""
+def _with_hash(raw: bytes, cell: Cell, *, index: int = 0) -> bytes:
+    """Return bytes of which one cell, the first or second, brings its hash and its depth."""
     count, body = _parts(raw)
-    hashed = bytes((body[0] | 0x10, body[1])) + cell.hash + cell.depth.to_bytes(2, "big") + body[2:]
-    return _made(count, hashed, 0)
+    at = index * (2 + (body[1] + 1 >> 1) + (body[0] & 7))
+    named = bytes((body[at] | 0x10, body[at + 1])) + cell.hash + cell.depth.to_bytes(2, "big")
+    return _made(count, body[:at] + named + body[at + 2 :], 0)
 
 
 def _with_index(raw: bytes) -> bytes:

@@ -1,0 +1,47 @@
+"""The transactions of a block that concern us, from made-up looks and pages."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from chains.base import Block, ContradictionError
+from chains.ton import boc, transactions
+from chains.ton.credits import charge_units, is_departure
+from chains.ton.scan.block import Read, Seen, assets_of, matched
+from tests.chains.ton.reading import World, lying
+from tests.chains.ton.recorded import TRANSACTIONS
+from tests.chains.ton.world import TON, coin
+
+OURS = "0:" + "ab" * 32
+BLOCK = Block(height=7, hash="aa", parent_height=6, parent_hash="bb", time=datetime(2026, 11, 28, tzinfo=UTC))
+
+
+def test_a_look_that_shows_another_account_than_the_cells_is_refused() -> None:
+    raw = boc.write(boc.read_base64(TRANSACTIONS["returned"][0]))
+    seen = Seen(OURS, "", is_external=False, owners=(), raw=raw)
+    with pytest.raises(ContradictionError, match="another account"):
+        matched([Read(BLOCK, [seen])], assets_of([]), lambda named: named)
+
+
+def test_a_page_without_an_end_is_left_at_once(chain: World) -> None:
+    first = chain.pay(coin(OURS, TON))
+
+    def endless(truth: Any, _asked: dict[str, Any]) -> Any:
+        return truth | {"incomplete": True, "transactions": []}
+
+    with lying(chain, getBlockTransactionsExt=endless) as liar:
+        with pytest.raises(ContradictionError, match="no last page"):
+            liar.scan(first)
+        assert liar.nodes[0].asked.count("getBlockTransactionsExt") == 1
+
+
+def test_what_a_wallet_returns_is_no_departure() -> None:
+    returned = transactions.read(boc.read_base64(TRANSACTIONS["returned"][0]))
+    assert returned.outgoing
+    assert not is_departure(returned)
+    assert charge_units(returned, 0) == -returned.change
+    request = transactions.read(boc.read_base64(TRANSACTIONS["first_request"][0]))
+    assert (is_departure(request), charge_units(request, 0)) == (True, 0)
