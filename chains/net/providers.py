@@ -132,11 +132,13 @@ class Providers(Generic[C]):
         """Ask one node after the other until one answers. A question may take several calls.
 
         second: ask the usual node last. but_by: the mark of a node not to ask if there are others. last: the mark of a
-        node to ask after all that are not silent. kind: the kind of question whose latencies rank the nodes. Raises the
-        last node's ProviderError.
+        node to ask after all that are not silent; of equally good ones, the next in the operator's order comes first,
+        so that questions go round. kind: the kind of question whose latencies rank the nodes. Raises the last node's
+        ProviderError.
         """
-        ranked = self._ranked(kind)
-        order = [*ranked[1:], *ranked[:1]] if second else ranked
+        ranked = self._ranked(kind, after=last)
+        usual = ranked[:1] if not last else self._ranked(kind)[:1]
+        order = [*(node for node in ranked if node not in usual), *usual] if second else ranked
         if self.count > 1:
             order = [node for node in order if node.mark != but_by]
         order.sort(key=lambda node: (node.usage.is_silent, node.mark == last))
@@ -293,8 +295,11 @@ class Providers(Generic[C]):
         nodes = [node for node in self._nodes if node.barred_until <= time.monotonic()]
         return [node for node in nodes if not node.usage.is_left_out] or nodes
 
-    def _ranked(self, kind: Kind) -> list[Node[C]]:
-        return sorted(self._askable(), key=partial(self._demerits, kind=kind))
+    def _ranked(self, kind: Kind, *, after: str = "") -> list[Node[C]]:
+        """Return the nodes, the best first. Equally good ones begin with the next after the node with a mark."""
+        nodes = self._askable()
+        place = next((number for number, node in enumerate(nodes, 1) if node.mark == after), 0)
+        return sorted([*nodes[place:], *nodes[:place]], key=partial(self._demerits, kind=kind))
 
     def _demerits(self, node: Node[C], *, kind: Kind) -> tuple[float | bool, ...]:
         now = time.monotonic()

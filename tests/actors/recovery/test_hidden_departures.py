@@ -44,10 +44,10 @@ def hide(world: RecoveryWorld, **change: str) -> None:
 
 
 @pytest.fixture
-def base(database: str, anvil: Callable[..., Anvil]) -> Iterator[RecoveryWorld]:
-    """Base, whose coin is not offered: far from the head only logs are read."""
+def base(database: str, anvil: Callable[..., Anvil], request: pytest.FixtureRequest) -> Iterator[RecoveryWorld]:
+    """Base, whose coin is not offered: far from the head only logs are read. Parameter: the number of providers."""
     made = RecoveryWorld(database, anvil, network="base")
-    for opened in made.opened(gas_wei=0, providers=3):
+    for opened in made.opened(gas_wei=0, providers=request.param):
         made.node.ask("anvil_setBalance", made.hot, hex(5 * ETHER))
         made.reconcile()
         made.pay_out("first", made.recipient())
@@ -55,7 +55,7 @@ def base(database: str, anvil: Callable[..., Anvil]) -> Iterator[RecoveryWorld]:
         yield opened
 
 
-@pytest.mark.parametrize("used", [None, "0x1", "0x3"])
+@pytest.mark.parametrize(("base", "used"), [(3, None), (3, "0x1"), (3, "0x3"), (2, "0x2")], indirect=["base"])
 def test_slots_that_one_provider_hides_are_found(base: RecoveryWorld, used: str | None) -> None:
     """It names other senders in its blocks. used: its count of used slots at old blocks; None for the true one."""
     done = lose(base, base.keep)

@@ -69,6 +69,19 @@ def test_the_next_node_answers_for_one_that_fails(second: JsonRpcNode, failure: 
         assert head(providers(first.url, second.url)) == "0x2"
 
 
+@pytest.mark.parametrize("second_reading", [False, True])
+def test_questions_go_round_all_nodes(second: JsonRpcNode, *, second_reading: bool) -> None:
+    with answering("0x1") as first, answering("0x3") as third:
+        trio = providers(first.url, second.url, third.url)
+        answers, last = [], ""
+        for _ in range(4):
+            answers.append(
+                trio.attempt(lambda rpc: rpc.call("eth_blockNumber", [], str), second=second_reading, last=last)
+            )
+            last = trio.answered_by
+    assert answers == (["0x2", "0x3", "0x2", "0x3"] if second_reading else ["0x1", "0x2", "0x3", "0x1"])
+
+
 def test_the_answering_node_is_known_and_another_can_be_asked(second: JsonRpcNode) -> None:
     with answering("0x1") as first:
         both = providers(first.url, second.url)
