@@ -82,6 +82,21 @@ def test_a_skipped_action_is_not_paid(ton: World) -> None:
     assert moved(fate) == {(HOT_KEY.address, "TON"): -600 * TON - fate.fee_units, (THEIRS, "TON"): 600 * TON}
 
 
+def test_the_payouts_behind_a_skipped_one_are_paid(ton: World) -> None:
+    richer(ton, 1_000 * TON)
+    recipients = (THEIRS, FRESH, "0:" + "5a" * 32)
+    outputs = [Output(recipient=each, units=units * TON) for each, units in zip(recipients, (600, 500, 7), strict=True)]
+    signed = ton.signed(payments(*outputs))
+    ton.nodes[0].be_honest()
+    draft, attempt = sent(ton, *signed)
+    ton.chain.settle()
+
+    fate = ton.spender.fate(case(draft, attempt))
+
+    assert [each.effect for each in fate.outputs] == ["exact", "none", "exact"]
+    assert [ton.units(each) for each in recipients] == [600 * TON, 0, 7 * TON]
+
+
 def test_of_equal_payouts_as_many_are_paid_as_have_left(ton: World) -> None:
     richer(ton, 1_000 * TON)
     signed = ton.signed(payments(*[Output(recipient=THEIRS, units=400 * TON) for _ in range(3)]))
