@@ -177,6 +177,7 @@ def environment_of(name: str, identity: Identity, leash: Leash) -> dict[str, str
         redis_url="redis://127.0.0.1/0",
         rpc_urls={"bsc": "http://127.0.0.1:1"},
         identity=identity,
+        desk_url="",
     )
     inherited = {
         "PATH": "/bin",
