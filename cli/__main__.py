@@ -21,6 +21,7 @@ OPERATION = {
     "migrate": "cli.migrate:migrate",
     "merchant": "cli.merchants:merchant_app",
     "key": "cli.merchants:key_app",
+    "secrets": "cli.secret_keys:app",
     "wallet": "cli.wallet:app",
     "audit": "cli.audit:audit",
     "doctor": "cli.doctor:doctor",

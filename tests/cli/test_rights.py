@@ -56,7 +56,7 @@ COMMANDS: Final[dict[str, tuple[str, int]]] = {
     "payouts settle": (f"{MERCHANT} --as paid --yes", 1),
 }
 # They open no database.
-WITHOUT_DATABASE: Final = {"wallet init", "wallet descriptor", *(DEVELOPMENT.keys() - {"clock"})}
+WITHOUT_DATABASE: Final = {"secrets new", "wallet init", "wallet descriptor", *(DEVELOPMENT.keys() - {"clock"})}
 
 
 @pytest.fixture
