@@ -485,14 +485,19 @@ def test_an_unexplained_departure_of_our_sender_stops_the_signing(
     assert rows("SELECT txid, block_height FROM unexplained_departures") == [("0xthief", None)]
 
 
-@pytest.mark.parametrize("lie", [{"sender": "0xother"}, {"block_hash": "0xelsewhere"}])
-def test_a_departure_shown_for_another_sender_or_block_is_refused(
-    chain: PaperReader, monkeypatch: pytest.MonkeyPatch, lie: dict[str, str]
-) -> None:
+def test_a_departure_that_another_key_signed_is_dismissed(chain: PaperReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    claims(monkeypatch, "window", has_sender=True)
+    chain.mine(sent=((HOT, "0xstrangers"),))
+    depart(chain, "0xstrangers", sender="0xother", spends=(), window=Window(reference="1", last_height=9))
+    poll()
+    assert rows("SELECT status, settled_by FROM unexplained_departures") == [("dismissed", "the gateway")]
+
+
+def test_a_departure_shown_for_another_block_is_refused(chain: PaperReader, monkeypatch: pytest.MonkeyPatch) -> None:
     claims(monkeypatch, "window", has_sender=True)
     chain.mine(sent=((HOT, "0xthief"),))
     window = Window(reference="1", last_height=9)
-    depart(chain, "0xthief", **({"sender": HOT, "spends": (), "window": window} | lie))
+    depart(chain, "0xthief", sender=HOT, spends=(), window=window, block_hash="0xelsewhere")
     poll()
     assert unexplained.find("ethereum", "0xthief") is None
     assert is_stopped()
