@@ -1,1 +1,1 @@
-"""TON: cells, keys, messages and transactions so far; no network of this family is served yet."""
+"""TON: reads cells, blocks and accounts through toncenter, and sends by wallets of version 5."""

@@ -9,9 +9,18 @@ from uuid import UUID
 
 from core.merchants.logos import clean_png
 from models.db.base import execute, one
+from models.db.table import Table
 from models.merchants import rows as merchants
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+
+
+class MerchantLogo(Table, table="merchant_logos"):
+    """A merchant's logo, a PNG file, with the digest that is its address."""
+
+    merchant_id: UUID
+    digest: str
+    png: bytes
 
 
 def set_logo(merchant_id: UUID, content: bytes | None) -> None:

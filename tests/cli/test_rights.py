@@ -135,10 +135,12 @@ def test_a_process_that_has_more_is_named(process: CommandLine, logins: Mapping[
     assert verdict == "warn"
     assert text.startswith("this process has more than it needs: is a superuser, may make roles, owns tables")
 
-    ((verdict, text),) = judged(process, "web", logins[WORKERS])
+    (verdict, text), less = judged(process, "web", logins[WORKERS])
     assert verdict == "warn"
     assert f"may become {WORKERS}" in text
     assert "INSERT on accepted_methods" in text
+    assert less[0] == "fail"
+    assert "SELECT on merchant_logos" in less[1]
     more, less = judged(process, "signer", logins[WORKERS])
     assert more[0] == "warn"
     assert less[0] == "fail"

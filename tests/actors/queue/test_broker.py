@@ -64,7 +64,8 @@ def test_a_message_is_worked_on_and_leaves_nothing_in_redis(
         eventually(lambda: broker.do_qsize(QUEUE) == 0 and seen)
 
     assert seen == ["a"]
-    assert {key.decode() for key in server.keys("*")} <= {f"{NAMESPACE}:__heartbeats__"}
+    reports = {f"{NAMESPACE}:__heartbeats__", f"{NAMESPACE}:heartbeats:~began"}
+    assert {key.decode() for key in server.keys("*")} <= reports
 
 
 def test_an_idle_worker_takes_a_message_at_once(

@@ -100,7 +100,8 @@ def test_a_call_leaves_nothing_in_redis(broker: SluiceBroker, caller: Caller, se
         ask(caller)
         eventually(lambda: worked_off(broker))
 
-    assert {key.decode() for key in server.keys("*")} <= {f"{NAMESPACE}:__heartbeats__"}
+    reports = {f"{NAMESPACE}:__heartbeats__", f"{NAMESPACE}:heartbeats:~began"}
+    assert {key.decode() for key in server.keys("*")} <= reports
 
 
 def test_a_refusal_is_raised_for_the_caller_and_not_stored(broker: SluiceBroker, caller: Caller) -> None:

@@ -371,10 +371,10 @@ ARGUMENTS: Final[list[list[Any]]] = [
 
 
 def rows_written() -> dict[str, int]:
-    """Return each table's number of rows, except those of looks: the database's marks and our own addresses."""
+    """Return each table's number of rows, except those of looks: the database's, the signer's, our own addresses."""
     tables = rows(
         "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
-        " AND tablename NOT IN ('database_looks', 'database_marks', 'treasury_addresses')"
+        " AND tablename NOT IN ('database_looks', 'database_marks', 'signer_states', 'treasury_addresses')"
     )
     document = {}
     for (table,) in tables:

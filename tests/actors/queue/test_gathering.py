@@ -139,7 +139,7 @@ def test_a_gathering_leaves_nothing_in_redis(house: House, server: redis.Redis) 
         answers(asked)
         eventually(lambda: worked_off(house.broker))
 
-    assert {key.decode() for key in server.keys("*")} <= {"test:__heartbeats__"}
+    assert {key.decode() for key in server.keys("*")} <= {"test:__heartbeats__", "test:heartbeats:~began"}
 
 
 def test_calls_of_other_actors_of_the_queue_are_not_gathered(house: House) -> None:

@@ -55,6 +55,10 @@ class ToyReader:
     def providers(self) -> int:
         return len(self._providers.nodes)
 
+    @property
+    def answering(self) -> int:
+        return self.providers
+
     def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
         return budget(seconds=seconds, requests=requests)
 

@@ -55,6 +55,6 @@ def test_a_family_is_found_and_its_chain_made_of_a_site(anvil_program: Path, tmp
 
 
 def test_a_family_without_a_development_chain_is_refused() -> None:
-    assert not chains.is_developed("ton")
-    with pytest.raises(LookupError, match="ton networks have no development chain"):
-        chains.development("ton")
+    assert not chains.is_developed("toy")
+    with pytest.raises(LookupError, match="toy networks have no development chain"):
+        chains.development("toy")
