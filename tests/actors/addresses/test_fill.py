@@ -10,11 +10,11 @@ from actors import context
 from actors.addresses import fill as address_fill
 from actors.addresses.fill import fill_address_pool, fill_pool
 from actors.addresses.reclaim import reclaim_addresses
-from actors.signer import ability, held_keys
+from actors.signer import ability, failed_start, held_keys
 from chains.keys import Keys
 from chains.keystore import KeystoreError
 from core.catalogue.catalogue import load_catalogue
-from core.settings.settings import load_settings
+from core.settings.settings import SettingsError, load_settings
 from models.addresses.pool import AddressStash, fill
 from models.addresses.reservations import CHUNK, level, next_chunk, reserve
 from models.db.base import execute, one, rows
@@ -216,3 +216,27 @@ def test_lost_reservations_are_returned() -> None:
     reclaim_addresses()
 
     assert level("evm") == before + 5
+
+
+def test_a_problem_that_lasts_is_recorded_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    configure(Keys("test " * 11 + "junk").pool_public_key)
+    fill_address_pool("evm")
+    execute("UPDATE signer_states SET noted_at = noted_at - interval '16 s'")
+
+    fill_address_pool("evm")
+    assert one("SELECT noted_at < clock_timestamp() - interval '15 s' FROM signer_states") == (True,)
+    monkeypatch.setattr(ability._Noted, "due_at", 0.0)
+    fill_address_pool("evm")
+    assert one("SELECT noted_at < clock_timestamp() - interval '15 s' FROM signer_states") == (False,)
+
+
+@pytest.mark.parametrize("url", ["", "postgresql://127.0.0.1/unused"])
+def test_a_signer_that_refuses_to_start_says_so_where_it_can(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    connected: list[str] = []
+    monkeypatch.setattr(failed_start.base, "connect", lambda url, **_: connected.append(url))
+    monkeypatch.setattr(failed_start.base, "close", lambda: connected.append("closed"))
+
+    failed_start.report(SettingsError(["SIGNER_RATES: is required", "WALLET_KEYSTORE: is no file"], database_url=url))
+
+    assert connected == [*([url] if url else []), "closed"]
+    assert signer_states.problems() == ["SIGNER_RATES: is required; WALLET_KEYSTORE: is no file"]
