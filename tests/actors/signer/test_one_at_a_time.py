@@ -40,11 +40,11 @@ def test_a_spend_of_any_purpose_takes_the_wallets_room(
     for other in PURPOSES:
         with pytest.raises(WalletBusyError):
             start(world, other)
+    assert funding.fund(world.ctx, world.network, gas(world, 1)) == 0
     order = world.order()
     world.step()
     assert (world.payout(order).status, world.payout(order).wait_reason) == ("approved", "")
     assert len(spender.drafted) == 1, "nothing is quoted for it"
-    assert funding.fund(world.ctx, world.network, gas(world, 1)) == 0
 
 
 def test_another_wallets_spends_take_no_room(world: SpendWorld, paper: Callable[..., PaperSpender]) -> None:

@@ -170,7 +170,7 @@ def test_sums_of_open_payouts_stay_in_the_hot_wallet(cooled: TreasuryWorld) -> N
     assert cooled.spends("purpose", "token_units") == [("cold", 147_000_000)]
 
 
-@pytest.mark.parametrize("error", [InsufficientCoinError, LoneRefusalError, SpendRefusedError])
+@pytest.mark.parametrize("error", [InsufficientCoinError, LoneRefusalError, SpendRefusedError, sign.WalletBusyError])
 def test_an_excess_that_cannot_be_sent_stays(
     cooled: TreasuryWorld, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
