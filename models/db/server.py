@@ -22,19 +22,21 @@ SPACE_MEMORY: Final = "64kB"
 
 
 class Writing(NamedTuple):
-    """Whether the server refuses all writes, and the age of the row that a tick writes."""
+    """Whether the server refuses all writes, the age of the row that a tick writes, and whether we may write it."""
 
     is_read_only: bool
     age_s: float
+    is_allowed: bool
 
 
 def writing() -> Writing:
     """Return whether the server takes writes, by its own word and by the last write."""
     row = one(
         "SELECT current_setting('transaction_read_only') = 'on',"
-        " GREATEST(0, extract(epoch FROM clock_timestamp() - written_at))::float8 FROM write_mark"
+        " GREATEST(0, extract(epoch FROM clock_timestamp() - written_at))::float8,"
+        " has_column_privilege('write_mark', 'written_at', 'UPDATE') FROM write_mark"
     )
-    return Writing(*row) if row is not None else Writing(is_read_only=False, age_s=float("inf"))
+    return Writing(*row) if row is not None else Writing(is_read_only=False, age_s=float("inf"), is_allowed=True)
 
 
 def note_write() -> None:
@@ -59,12 +61,15 @@ def take_space() -> None:
 
 
 def refusal() -> str:
-    """Return the reason why PostgreSQL takes no write; '' if it takes them. Tries a write if the last one is old."""
+    """Return the reason why PostgreSQL takes no write; '' if it takes them, or if this login cannot try.
+
+    Tries a write if the last one is old.
+    """
     state = writing()
     if state.is_read_only:
         return "PostgreSQL is read-only"
     try:
-        if state.age_s > WRITE_AGE_MAX_S:
+        if state.is_allowed and state.age_s > WRITE_AGE_MAX_S:
             note_write()
     except (psycopg2.Error, peewee.PeeweeException) as error:
         (reason, *_) = str(error).splitlines() or [type(error).__name__]

@@ -122,10 +122,13 @@ def test_a_command_under_a_processs_login_names_the_owner(
     assert outcome.err.count("\n") == 1
 
 
+@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(("role", "login"), [("web", WEB), ("worker", WORKERS), ("signer", SIGNER)])
 def test_a_login_of_its_own_role_has_what_its_process_needs(
     process: CommandLine, logins: Mapping[str, str], role: str, login: str
 ) -> None:
+    # So old that a process that may writes it, to see whether PostgreSQL takes writes.
+    base.execute("UPDATE write_mark SET written_at = written_at - interval '1 hour'")
     assert judged(process, role, logins[login]) == [("ok", f"those of {login}")]
 
 
