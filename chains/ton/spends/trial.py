@@ -7,14 +7,17 @@ one.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from statistics import median_high, median_low
 from typing import Final
 
 from chains import one_transfer
 from chains.base import ForeignKeyError, ProviderError, witnesses_needed
+from chains.net import several
 from chains.net.providers import Providers
 from chains.spending import InsufficientCoinError, Intent, LoneRefusalError, Output, SpendRefusedError
 from chains.ton import boc, nodes, transactions, wire
+from chains.ton.cells import Cell, CellError
 from chains.ton.jettons import Jetton
 from chains.ton.nodes import Toncenter
 from chains.ton.spends import accounts, contents, fees
@@ -23,6 +26,8 @@ from chains.ton.spends.prices import Prices
 
 OF_A_JETTON: Final = "the recipient is a contract of a jetton, which belongs to nobody"
 TO_ITSELF: Final = "a wallet pays nothing to itself"
+# An index, a checksum and hashes at most double the bytes of cells, and base64 takes a third more.
+CODE_FORMS: Final = 4
 LOCKED: Final = "the token's issuer has locked the sender's or the recipient's wallet"
 
 
@@ -61,13 +66,13 @@ class Verdict:
 def look(node: Toncenter, intent: Intent, jettons: Mapping[str, Jetton]) -> View:
     """Return a node's view of a spend."""
     jetton, sender = contents.jetton_of(intent, jettons), intent.wallet.address
-    own, by = nodes.account(node, sender), fees.read(node)
+    shown, by = several.every(partial(nodes.account, node), _concerned(intent, jetton)), fees.read(node)
+    own = shown[sender]
     wallet, time = accounts.wallet_of(own), nodes.header(node, own.block_id.seqno).time
-    holding = _holding(node, jetton, sender)
-    theirs = {address: nodes.account(node, address) for address in _recipients(intent)}
-    marks = {address: _holding(node, jetton, address).marks for address in theirs} if _is_governed(jetton) else {}
-    refusals = [_refusal(output, sender, theirs, jettons) for output in intent.outputs]
-    is_locked = bool(holding.marks & LEAVES_NOT) or any(mark & COMES_NOT for mark in marks.values())
+    holding = _holding(shown, jetton, sender)
+    marks = [_holding(shown, jetton, each).marks for each in _recipients(intent)] if _is_governed(jetton) else []
+    refusals = [_refusal(output, sender, shown, jettons) for output in intent.outputs]
+    is_locked = bool(holding.marks & LEAVES_NOT) or any(mark & COMES_NOT for mark in marks)
     return View(
         prices=by,
         time=time,
@@ -77,7 +82,7 @@ def look(node: Toncenter, intent: Intent, jettons: Mapping[str, Jetton]) -> View
         units=own.units,
         rent=_rent(node, own, sender, by, time),
         token_units=holding.units,
-        actives=tuple(accounts.status_of(theirs[each.recipient]) == "active" for each in intent.outputs),
+        actives=tuple(accounts.status_of(shown[each.recipient]) == "active" for each in intent.outputs),
         refusal=next(filter(None, refusals), LOCKED if is_locked else ""),
     )
 
@@ -156,21 +161,39 @@ def _is_governed(jetton: Jetton | None) -> bool:
     return jetton is not None and jetton.form == "governed"
 
 
-def _holding(node: Toncenter, jetton: Jetton | None, owner: str) -> Holding:
+def _concerned(intent: Intent, jetton: Jetton | None) -> list[str]:
+    """Return the addresses whose accounts decide about a spend, each once."""
+    owners = [intent.wallet.address, *_recipients(intent)]
+    holders = owners if _is_governed(jetton) else owners[:1]
+    return list(dict.fromkeys([*owners, *(jetton.wallet(each) for each in holders if jetton is not None)]))
+
+
+def _holding(shown: Mapping[str, wire.Account], jetton: Jetton | None, owner: str) -> Holding:
     if jetton is None:
         return Holding(units=0, marks=0)
-    return accounts.holding_of(nodes.account(node, jetton.wallet(owner)), jetton)
+    return accounts.holding_of(shown[jetton.wallet(owner)], jetton)
 
 
-def _refusal(output: Output, sender: str, theirs: Mapping[str, wire.Account], jettons: Mapping[str, Jetton]) -> str:
+def _refusal(output: Output, sender: str, shown: Mapping[str, wire.Account], jettons: Mapping[str, Jetton]) -> str:
     """Return the reason why a recipient can have no transfer; '' if it can. Filling a number moves nothing."""
     if output.recipient == sender:
         return TO_ITSELF if output.units else ""
-    account = theirs[output.recipient]
-    if output.recipient in jettons:
-        return OF_A_JETTON
-    code = boc.read_base64(account.code) if account.code else None
-    return OF_A_JETTON if any(code == jetton.wallet_code for jetton in jettons.values()) else ""
+    code = shown[output.recipient].code
+    is_refused = output.recipient in jettons or any(_is_code(code, jetton.wallet_code) for jetton in jettons.values())
+    return OF_A_JETTON if is_refused else ""
+
+
+def _is_code(text: str, code: Cell) -> bool:
+    """Return True if an account's code is the expected one; False for any that is longer, or no cells, unread.
+
+    Anyone chooses the code of his own contract, and some is too long to be read.
+    """
+    if not text or len(text) > CODE_FORMS * len(boc.write(code)):
+        return False
+    try:
+        return boc.read_base64(text) == code
+    except CellError:
+        return False
 
 
 def _rent(node: Toncenter, own: wire.Account, address: str, by: Prices, time: datetime) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from time import sleep
 
 import pytest
 
@@ -44,3 +45,37 @@ def test_each_question_is_paid_for_by_the_step() -> None:
         answers, failure = several.fetch(lambda _: budget.take(1.0), range(5))
     assert len(answers) >= 3
     assert isinstance(failure, budget.BudgetSpentError)
+
+
+def test_every_answer_is_returned_by_its_question() -> None:
+    assert several.every(lambda number: number * 2, range(20)) == {number: number * 2 for number in range(20)}
+    assert several.every(lambda number: number, ()) == {}
+
+
+def test_after_a_failure_no_further_question_is_begun() -> None:
+    asked: list[int] = []
+
+    def ask(number: int) -> None:
+        asked.append(number)
+        sleep(0.005)
+        raise ProviderError(f"no {number}")
+
+    with pytest.raises(ProviderError, match="no 0"):
+        several.every(ask, range(1_000))
+    assert len(asked) < 100
+
+
+def test_questions_under_way_end_before_a_failure_is_raised() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def ask(number: int) -> None:
+        if number == 0:
+            begun.wait(WAIT_S)
+            raise ProviderError("no 0")
+        begun.set()
+        sleep(0.05)
+        ended.set()
+
+    with pytest.raises(ProviderError):
+        several.every(ask, range(2))
+    assert ended.is_set()
