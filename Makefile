@@ -74,6 +74,10 @@ lock: $(STAMP) ## pin what requirements*.in ask for, with hashes
 			--generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate $$part.in -o $$part.txt; \
 	done
 
+.PHONY: settings
+settings: $(STAMP) ## write docs/settings.md and .env.example from the settings
+	PYTHONPATH=. $(BIN)/python .ci/settings.py
+
 .PHONY: help
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -19,10 +19,10 @@ from chains import registry
 from chains.base import ProviderError
 from core.catalogue.catalogue import Network, load_catalogue
 from core.payouts.deny_list import DenyList
-from core.settings import signer_rates
+from core.settings import names, signer_rates
 from core.settings.node_urls import read_node_url
 from core.settings.rules import Role
-from core.settings.settings import Settings
+from core.settings.settings import Settings, given_names
 from models.addresses.reservations import SEQUENCES, level
 from models.db import grants, migrate, rights
 from models.db.base import app_now, rows, value
@@ -70,6 +70,8 @@ def check_settings(settings: Settings) -> Iterator[Finding]:
     """Report settings that are fit for development only."""
     yield Finding("settings", Verdict.OK, f"complete, for {settings.environment}")
     yield from (Finding("settings", Verdict.WARN, warning) for warning in settings.warnings())
+    for name, meant in names.lookalikes(given_names()):
+        yield Finding("settings", Verdict.WARN, f"{name} is no setting and has no effect: is {meant} meant?")
 
 
 def check_postgresql(settings: Settings) -> Iterator[Finding]:

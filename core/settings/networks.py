@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
+from typing import Final
 
 from core.addresses.addresses import AddressError, parse
 from core.catalogue.catalogue import Network, load_catalogue
@@ -25,6 +26,17 @@ _FIGURES = sorted(
         for suffix in network.family_parameters.FIGURES
     }
 )
+# The ends of the names of variables, by the field that they fill.
+SUFFIXES: Final[Mapping[str, tuple[str, ...]]] = {
+    "rpc_urls": (RPC_SUFFIX,),
+    "fee_caps": (*_CAP_ALIASES, FEE_CAP_SUFFIX),
+    "figures": tuple(_FIGURES),
+    "sanctions_oracles": (SANCTIONS_SUFFIX,),
+    "explorer_urls": (EXPLORER_SUFFIX,),
+    "cold_addresses": (COLD_SUFFIX,),
+}
+# Ends that only the networks of some families have.
+FAMILY_SUFFIXES: Final = frozenset({*_CAP_ALIASES, *_FIGURES, SANCTIONS_SUFFIX})
 
 
 def network_variables(values: Mapping[str, str], suffix: str) -> dict[str, str]:
@@ -91,7 +103,7 @@ def network_problems(values: Mapping[str, str], environment: Environment) -> Ite
 
 
 def _option_problems(values: Mapping[str, str], networks: Mapping[str, Network]) -> Iterator[str]:
-    for suffix in (*_CAP_ALIASES, *_FIGURES, SANCTIONS_SUFFIX):
+    for suffix in sorted(FAMILY_SUFFIXES):
         for code, text in network_variables(values, suffix).items():
             parameters = networks[code].family_parameters if code in networks else None
             if parameters is None or suffix not in parameters.OPTIONS:

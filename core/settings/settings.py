@@ -293,6 +293,11 @@ def load_settings(env: Mapping[str, str] | None = None, *, role: Role = "cli") -
     return settings
 
 
+def given_names() -> frozenset[str]:
+    """Return the names in this process's environment, without their values."""
+    return frozenset(os.environ)
+
+
 def _fields(values: Mapping[str, str], environment: Environment) -> dict[str, object]:
     """Pick our variables, and derive the URLs that follow from others."""
     fields: dict[str, object] = {"environment": environment}
