@@ -33,7 +33,7 @@ OPERATION = {
 # Commands that another folder adds to a group.
 JOINED = {"treasury": "cli.recovery.commands:app"}
 # These are no part of a wheel, and need packages of the development requirements.
-DEVELOPMENT = {"dev": "devstack.dev:dev", "demo": "devstack.demo:demo", "clock": "devstack.clock:clock_app"}
+DEVELOPMENT = {"dev": "devstack.dev:app", "demo": "devstack.demo:demo", "clock": "devstack.clock:clock_app"}
 
 # Errors that an operator can mend: printed in a line, without a traceback.
 _EXPECTED = (

@@ -11,6 +11,7 @@ from chains.base import ChainError
 from chains.family import Reader
 from chains.registry import reader
 from cli.output import CommandError
+from cli.shell.surroundings import variables
 from core.catalogue.catalogue import Network
 from core.logs import log
 from core.settings.rules import Role
@@ -24,8 +25,12 @@ T = TypeVar("T")
 
 
 def open_settings(role: Role = "cli") -> Settings:
-    """Load the settings and set up the log with its redaction. Raises SettingsError."""
-    settings = load_settings(role=role)
+    """Load the settings and set up the log with its redaction.
+
+    A command without a gateway's variables uses a development stack of this machine. Raises SettingsError, and
+    CommandError if that stack may not be used.
+    """
+    settings = load_settings(variables(), role=role)
     log.configure(settings, process="cli")
     return settings
 

@@ -1,6 +1,7 @@
 """`sluice dev`: the whole gateway on this machine, for developers of the gateway or its clients. Added by cli.__main__.
 
-Its packages are in the development requirements and take a second to import: they are loaded when the command runs.
+Alone it runs a stack; its commands use the stack that another terminal runs. Its packages are in the development
+requirements and take a second to import: they are loaded when the command runs.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from devstack.running import commands
 
 if TYPE_CHECKING:
     from devstack.stack import Stack
@@ -32,15 +35,24 @@ ReadyFileOption = Annotated[
     Path | None, typer.Option(help="Written once everything serves, as JSON: addresses, keys, environment.")
 ]
 
+app = typer.Typer(invoke_without_command=True, help="The whole gateway on this machine, and commands that use it.")
+app.command("run", context_settings={"allow_interspersed_args": False})(commands.run)
+app.command("env")(commands.print_env)
 
+
+@app.callback()
 def dev(
+    ctx: typer.Context,
     *,
     port: PortOption = None,
     data: DataOption = None,
     networks: NetworksOption = "ethereum",
     ready_file: ReadyFileOption = None,
 ) -> None:
-    """Run the whole gateway with servers and chains of its own, until Ctrl-C."""
+    """Run the whole gateway with servers and chains of its own, until Ctrl-C. Its commands use it meanwhile."""
+    if ctx.invoked_subcommand is not None:
+        ctx.obj = data
+        return
     from devstack.run import run_stack  # noqa: PLC0415
 
     raise typer.Exit(run_stack(serve, port=port, data=data, networks=networks, ready_file=ready_file))

@@ -15,6 +15,7 @@ from devstack import chains, clock
 from devstack.chains import DevelopmentChain, Site
 from devstack.environment import app_environment, settings_environment
 from devstack.plan import CACHE, ROOT, Plan
+from devstack.running import state
 from devstack.servers.logins import make_logins, url_of
 from devstack.servers.postgres import Postgres
 from devstack.servers.valkey import Valkey
@@ -67,8 +68,7 @@ class Stack:
 
     def boot(self) -> None:
         """Start everything and return once the stack serves. Raises StartError."""
-        if self.plan.ready_file is not None:
-            self.plan.ready_file.unlink(missing_ok=True)
+        self._forget_ready()
         networks = [load_catalogue("development").networks[code] for code in self.plan.networks]
         # If a program is missing, the stack ends before it has made a database.
         programs = self._find_programs({network.family for network in networks})
@@ -86,9 +86,9 @@ class Stack:
         with self._console.step("processes") as step:
             self._await_serving()
             step.detail = " ".join(self._apps)
-        if self.plan.ready_file is not None:
-            self.plan.ready_file.parent.mkdir(parents=True, exist_ok=True)
-            write_json(self.plan.ready_file, self.ready())
+        for path in self._ready_files():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_json(path, self.ready())
 
     def run_until(self, done: Callable[[], bool]) -> None:
         """Keep everything running until done() is true."""
@@ -98,6 +98,7 @@ class Stack:
 
     def stop(self) -> None:
         """End the processes, then the servers, then all other processes with our mark."""
+        (self._folder.path / state.FILE_NAME).unlink(missing_ok=True)
         if self._desk is not None:
             self._desk.close()
         base.close()
@@ -145,6 +146,15 @@ class Stack:
             identity=self._identity,
             desk_url="" if self._desk is None else self._desk.url,
         )
+
+    def _ready_files(self) -> list[Path]:
+        """Return the files that exist while the stack serves: the folder's own, and the one that was asked for."""
+        own = self._folder.path / state.FILE_NAME
+        return [own] if self.plan.ready_file is None else [own, self.plan.ready_file]
+
+    def _forget_ready(self) -> None:
+        for path in self._ready_files():
+            path.unlink(missing_ok=True)
 
     def _web_port(self) -> int:
         wanted = self.plan.port

@@ -19,8 +19,8 @@ from chains.base import ProviderError
 from core.catalogue.catalogue import Pair, load_catalogue
 from core.ids import uuid7
 from devstack.chains import DevelopmentChain
-from devstack.client import ApiError, Client
-from devstack.receiver import Receiver
+from devstack.shop.client import ApiError, Client
+from devstack.shop.receiver import Receiver
 from devstack.story.console import Console
 from devstack.story.story_books import compare, gather, last_booking, show_ledger
 from devstack.story.story_out import StoryError, give_cheque, pay_out

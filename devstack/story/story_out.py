@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from core.catalogue.catalogue import Pair, load_catalogue
 from devstack.chains import DevelopmentChain
-from devstack.client import ApiError, Client
+from devstack.shop.client import ApiError, Client
 from devstack.story.console import Console
 
 # Shares of the buyer's payment, since coins differ in worth: for the payout, and for the cheque.

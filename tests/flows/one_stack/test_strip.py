@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import urllib3
 
-from devstack.client import Client
+from devstack.shop.client import Client
 from tests.devstack.waiting import wait_for
 from tests.flows.stack import Stack
 

@@ -1,0 +1,1 @@
+"""Commands that use a development stack while another process runs it."""

@@ -1,0 +1,170 @@
+"""Finds the development stack that another process runs on this machine.
+
+Written by devstack.stack; read by `sluice dev`'s commands and by cli.shell.surroundings.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from psycopg2 import ProgrammingError
+from psycopg2.extensions import parse_dsn
+
+from cli.output import CommandError
+from core.http.egress import is_loopback
+from core.settings.networks import RPC_SUFFIX
+from devstack.environment import WALLET_PREFIX
+from devstack.plan import DATA_DEFAULT
+
+FILE_NAME: Final = "stack.json"
+# Names the folder of a stack, for commands that `sluice dev run` starts.
+FOLDER: Final = "SLUICE_STACK"
+STORES: Final = ("DATABASE_URL", "REDIS_URL")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RunningStack:
+    """A stack that serves, as its file describes it."""
+
+    folder: Path
+    ready: Mapping[str, Any]
+
+    @property
+    def base_url(self) -> str:
+        """Return the API's address."""
+        return str(self.ready["base_url"])
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Return the settings of its processes, without the wallet."""
+        return dict(self.ready["env"])
+
+    @property
+    def desk_url(self) -> str:
+        """Return the address where orders to pay and to move the clock are given."""
+        return self.settings["DEVELOPMENT_DESK_URL"]
+
+    def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
+        """Return a command's environment: the caller's, with this stack's settings and its shop's key."""
+        own = {name: value for name, value in inherited.items() if not name.endswith(RPC_SUFFIX)}
+        own = {name: value for name, value in own.items() if not name.startswith(WALLET_PREFIX)}
+        programs = str(Path(sys.executable).parent)
+        return {**own, **self.variables(), "PATH": f"{programs}:{inherited.get('PATH', '/usr/bin:/bin')}"}
+
+    def variables(self) -> dict[str, str]:
+        """Return the settings, the shop's key under the names of the documents, and the folder."""
+        key = {"PUBLIC_ID": str(self.ready["public_id"]), "SECRET": str(self.ready["secret"])}
+        return {**self.settings, **key, FOLDER: str(self.folder)}
+
+
+def find(folder: Path | None, inherited: Mapping[str, str]) -> RunningStack:
+    """Return the stack that runs in a folder: the given one, else SLUICE_STACK's, else the usual one.
+
+    Raises CommandError if none serves there, and for all but a development stack of this machine.
+    """
+    if inherited.get("ENVIRONMENT", "development") not in {"", "development"}:
+        raise CommandError("ENVIRONMENT is not development: unset it to use a development stack")
+    place = folder or Path(inherited.get(FOLDER) or DATA_DEFAULT)
+    stack = _read(place)
+    if stack is None:
+        raise CommandError(
+            f"no development stack runs in {_shown(place)}: start one with `sluice dev`, or name its folder by --data"
+        )
+    _check(stack)
+    return stack
+
+
+def settings_here(inherited: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the environment for an operator's command while the usual stack runs; None if none does."""
+    named = inherited.get(FOLDER)
+    if named:
+        return find(Path(named), inherited).environment(inherited)
+    stack = _read(DATA_DEFAULT)
+    if stack is None:
+        return None
+    _check(stack)
+    print(f"sluice: with the settings of the stack in {_shown(stack.folder)}", file=sys.stderr)
+    return stack.environment(inherited)
+
+
+def without_stack(inherited: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without the stores of another stack: a new stack starts its own."""
+    if not inherited.get(FOLDER):
+        return dict(inherited)
+    return {name: value for name, value in inherited.items() if name not in {*STORES, FOLDER}}
+
+
+def _read(folder: Path) -> RunningStack | None:
+    """Return the stack of a folder; None if none serves there. Raises CommandError without rights to read it."""
+    try:
+        if not _is_locked(folder / "lock"):
+            return None
+        ready = json.loads((folder / FILE_NAME).read_text(encoding="utf-8"))
+        return RunningStack(folder=folder.resolve(), ready=ready)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise CommandError(
+            f"the stack in {_shown(folder)} cannot be read ({error.strerror}): run this as the user who started it"
+        ) from None
+
+
+def _is_locked(path: Path) -> bool:
+    """Return True while a supervisor, or its watchdog, has the folder."""
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def _check(stack: RunningStack) -> None:
+    """Refuse all but a development stack whose addresses are this machine's. Raises CommandError."""
+    if stack.settings.get("ENVIRONMENT") != "development":
+        raise CommandError(f"the stack in {_shown(stack.folder)} is not for development: no command uses it")
+    for name, host in _hosts(stack):
+        if not is_loopback(host):
+            raise CommandError(
+                f"the stack in {_shown(stack.folder)} uses {host or 'an unknown host'} ({name}): commands use only"
+                " stacks of this machine"
+            )
+
+
+def _hosts(stack: RunningStack) -> Iterator[tuple[str, str]]:
+    """Return the host of each address that a command would use; a socket of this machine is left out."""
+    for name in ("BASE_URL", "PAY_URL", "DEVELOPMENT_DESK_URL"):
+        yield name, urlsplit(stack.settings[name]).hostname or ""
+    for name, url in stack.settings.items():
+        if name.endswith(RPC_SUFFIX):
+            yield from ((name, urlsplit(one).hostname or "") for one in url.split(","))
+    redis = urlsplit(stack.settings["REDIS_URL"])
+    if redis.scheme != "unix":
+        yield "REDIS_URL", redis.hostname or ""
+    yield from (("DATABASE_URL", host) for host in _database_hosts(stack.settings["DATABASE_URL"]))
+
+
+def _database_hosts(url: str) -> list[str]:
+    try:
+        parts = parse_dsn(url)
+    except ProgrammingError:
+        return [""]
+    # A service's host is in a file of its own.
+    if "service" in parts:
+        return [""]
+    named = [*str(parts.get("host", "")).split(","), *str(parts.get("hostaddr", "")).split(",")]
+    return [host for host in named if host and not host.startswith(("/", "@"))]
+
+
+def _shown(folder: Path) -> str:
+    """Return a folder's path, from the present folder where it is below that."""
+    path, here = folder.resolve(), Path.cwd()
+    return os.path.relpath(path, here) if path.is_relative_to(here) else str(path)
