@@ -35,6 +35,15 @@ class Ours(Protocol):
         """Return the addresses that are ours."""
         ...
 
+    def keys(self, seen: Collection[str]) -> Collection[str]:
+        """Return the addresses whose keys are ours, whether or not they were given to an owner."""
+        return self.addresses(seen)
+
+    @property
+    def hot(self) -> str | None:
+        """Return the hot wallet's address; None if it is unknown."""
+        return None
+
     def coins(self, seen: Collection[tuple[str, int]]) -> Collection[tuple[str, int]]:
         """Return those of these coins (txid, vout) that are recorded as ours; coins of the same scan are not yet."""
         ...

@@ -15,7 +15,7 @@ from core.catalogue.families import traits_of
 from models.deposits import rows as deposits
 from models.deposits.rows import Owner, OwnerKind
 from models.invoices.quoting import Targets
-from models.spends import coins
+from models.spends import coins, unexplained
 from models.spends.unexplained import UnexplainedRow
 from models.treasury import addresses as treasury_addresses
 
@@ -40,6 +40,10 @@ class Matching:
         self.owners.update(owners)
         mine = [*owners, *unowned] if self._counts_unowned else [*owners]
         return [*mine, self.hot] if self.hot is not None and self.hot in seen else mine
+
+    def keys(self, seen: Collection[str]) -> Collection[str]:
+        """Return those of the addresses whose keys are ours: of the pool with or without an owner, and the hot one."""
+        return unexplained.own(self._code, self._family, seen)
 
     def coins(self, seen: Collection[tuple[str, int]]) -> Collection[tuple[str, int]]:
         """Return those of the coins that are ours."""

@@ -17,7 +17,7 @@ import structlog
 from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan.record import stray_reason
-from chains.base import Sighting, Sightings, Transfer
+from chains.base import Ours, Sighting, Sightings, Transfer
 from chains.family import MempoolReader, Reader
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
@@ -48,7 +48,7 @@ def seek_sightings(ctx: Context, network: Network, chain: Reader) -> bool:
     return shown.is_more
 
 
-class _Awaited:
+class _Awaited(Ours):
     """Finds invoices' addresses, as chains.base.Ours: only invoices use a payment before it is in a block."""
 
     def __init__(self, network: Network) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from chains.base import Ours
 
-class Known:
+
+class Known(Ours):
     """A fixed set of addresses and coins that are ours; empty by default."""
 
     def __init__(self, addresses: Collection[str] = (), coins: Collection[tuple[str, int]] = ()) -> None:

@@ -47,16 +47,17 @@ class JettonCredit:
     query_id: int
 
 
-def coin_credit(transaction: Transaction, jettons: Collection[Jetton]) -> CoinCredit | None:
+def coin_credit(transaction: Transaction, jettons: Collection[Jetton], *, hot: str | None = None) -> CoinCredit | None:
     """Return the coin that a transaction brings to its account; None if it brings none, or returns it.
 
     An aborted transaction keeps the coin too: an address without a contract runs no code. Coin from one of the
-    account's own jetton wallets came along with jettons and is no payment, and neither is the rest of a transfer's gas.
+    account's own jetton wallets came along with jettons and is no payment. hot: the hot wallet's address. The rest of
+    our own transfers' gas goes there, and is no payment either.
     """
     message = transaction.incoming
     if message.kind != "internal" or message.bounced or transaction.bounce is not None or message.units == 0:
         return None
-    if _operation(message) == EXCESS:
+    if message.recipient == hot and _operation(message) == EXCESS:
         return None
     if any(jetton.wallet(message.recipient) == message.sender for jetton in jettons):
         return None

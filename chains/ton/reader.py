@@ -110,10 +110,10 @@ class TonReader(FinalReader[Toncenter]):
         heights = range(after + 1, after + 1 + min(AT_ONCE, max(1, head - after)))
         reads = self._reads(node, heights)
         self._upright(node, reads[0].block, upon)
-        return [self._dated(scan) for scan in matched(reads, self._assets, ours.addresses)]
+        return [self._dated(scan) for scan in matched(reads, self._assets, ours)]
 
     def _again(self, node: Toncenter, height: int, ours: Ours) -> BlockScan:
-        [scan] = matched(self._reads(node, range(height, height + 1)), self._assets, ours.addresses)
+        [scan] = matched(self._reads(node, range(height, height + 1)), self._assets, ours)
         return self._dated(scan)
 
     def _reads(self, node: Toncenter, heights: Sequence[int]) -> list[Read]:

@@ -7,15 +7,24 @@ from collections.abc import Callable, Collection
 from chains.base import BlockScan, Ours
 from chains.family import Reader
 
+Find = Callable[[Collection[str]], Collection[str]]
+
 
 class Finds(Ours):
     """Ours is what a function picks."""
 
-    def __init__(self, find: Callable[[Collection[str]], Collection[str]]) -> None:
-        self._find = find
+    def __init__(self, find: Find, *, keys: Find | None = None, hot: str | None = None) -> None:
+        self._find, self._keys, self._hot = find, keys or find, hot
+
+    @property
+    def hot(self) -> str | None:
+        return self._hot
 
     def addresses(self, seen: Collection[str]) -> Collection[str]:
         return self._find(seen)
+
+    def keys(self, seen: Collection[str]) -> Collection[str]:
+        return self._keys(seen)
 
     def coins(self, _seen: Collection[tuple[str, int]]) -> Collection[tuple[str, int]]:
         return ()

@@ -1,17 +1,18 @@
 """Finds the transfers to us in the blocks that one block of the masterchain adds. Called by chains.ton.reader.
 
-Each transaction is looked at, and read cell by cell only if its account, or who may get jettons by it, is ours. Coin
-between our own addresses is part of a spend and no transfer.
+Each transaction is looked at, and read cell by cell only if its account is ours, or the jetton wallet of one of our
+addresses. Money from an address whose key is ours is part of a spend and no transfer.
 """
 
 import base64
 import binascii
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from chains.base import NATIVE, Block, BlockScan, Charge, ContradictionError, Transfer
+from chains.base import NATIVE, Block, BlockScan, Charge, ContradictionError, Ours, Transfer
 from chains.ton import boc, nodes, transactions, wire
+from chains.ton.cells import CellError
 from chains.ton.credits import (
     CoinCredit,
     JettonCredit,
@@ -31,7 +32,6 @@ from chains.ton.wire import BlockId
 from core.addresses import ton
 from core.catalogue.catalogue import Pair
 
-Ours = Callable[[Collection[str]], Collection[str]]
 # The ordinal of jettons: they have a transaction of their own.
 JETTONS_ORDINAL: Final = "jettons"
 # Pages of one block of a shard.
@@ -102,16 +102,20 @@ def transactions_of(node: Toncenter, block: BlockId, assets: Assets) -> Sequence
 
 def matched(reads: Collection[Read], assets: Assets, ours: Ours) -> list[BlockScan]:
     """Return the scans of blocks, after asking once which of all accounts are ours, and once which of the payers."""
-    mine = set(ours({name for read in reads for seen in read.seen for name in (seen.account, *seen.owners)}))
-    whole = [[_whole(seen) for seen in read.seen if _concerns(seen, mine)] for read in reads]
-    payers = {transaction.incoming.sender for each in whole for transaction in each if transaction.address in mine}
-    own = set(ours(payers - {NO_ADDRESS})) if payers - {NO_ADDRESS} else set()
-    return [_scan(read, each, assets, mine, own) for read, each in zip(reads, whole, strict=True)]
+    mine = set(ours.addresses({name for read in reads for seen in read.seen for name in (seen.account, *seen.owners)}))
+    concerned = [[seen for seen in read.seen if _concerns(seen, mine, assets)] for read in reads]
+    scans = [
+        _scan(read, [_whole(seen) for seen in each], assets, mine, ours.hot)
+        for read, each in zip(reads, concerned, strict=True)
+    ]
+    payers = {transfer.sender for scan in scans for transfer in scan.transfers} - {NO_ADDRESS}
+    own = ours.keys(payers) if payers else ()
+    return [_without_own(scan, own) for scan in scans]
 
 
-def transfers_of(transaction: Transaction, assets: Assets) -> Iterator[Transfer]:
+def transfers_of(transaction: Transaction, assets: Assets, *, hot: str | None = None) -> Iterator[Transfer]:
     """Yield the transfers to any recipient that a transaction brings: of coin, or of jettons."""
-    coin = coin_credit(transaction, assets.jettons)
+    coin = coin_credit(transaction, assets.jettons, hot=hot)
     if coin is not None and assets.native is not None:
         yield _transfer(transaction, coin, assets.native, NATIVE, mark="")
     jettons = jetton_credit(transaction, assets.jettons)
@@ -131,7 +135,13 @@ def departed(seen: Seen, txid: str) -> Transaction | None:
     is_named = wire.hashed(seen.txid) == txid
     if not seen.is_external and not is_named:
         return None
-    transaction = _whole(seen)
+    try:
+        transaction = _whole(seen)
+    except CellError:
+        if is_named:
+            raise
+        # A stranger's request, in a form that is not known here.
+        return None
     return transaction if txid in {departure_id(transaction), transaction.hash.hex()} else None
 
 
@@ -141,27 +151,32 @@ def read_whole(raw: bytes) -> Transaction:
 
 
 def _scan(
-    read: Read, whole: Sequence[Transaction], assets: Assets, mine: Collection[str], own: Collection[str]
+    read: Read, whole: Sequence[Transaction], assets: Assets, mine: Collection[str], hot: str | None
 ) -> BlockScan:
     transfers = [
         transfer
         for transaction in whole
-        for transfer in transfers_of(transaction, assets)
-        if transfer.recipient in mine and not (transfer.ordinal == NATIVE and transfer.sender in own)
+        for transfer in transfers_of(transaction, assets, hot=hot)
+        if transfer.recipient in mine
     ]
     ours = [transaction for transaction in whole if transaction.address in mine]
     return BlockScan(
         block=read.block,
         transfers=tuple(transfers),
         sent=tuple(_sent(read, ours)),
-        charges=tuple(_charges(ours, assets)),
+        charges=tuple(_charges(ours, assets, hot)),
     )
 
 
-def _charges(ours: Iterable[Transaction], assets: Assets) -> Iterator[Charge]:
+def _without_own(scan: BlockScan, own: Collection[str]) -> BlockScan:
+    """Return a scan without the money that our own addresses sent."""
+    return replace(scan, transfers=tuple(each for each in scan.transfers if each.sender not in own))
+
+
+def _charges(ours: Iterable[Transaction], assets: Assets, hot: str | None) -> Iterator[Charge]:
     """Yield the coin that our addresses lost besides their spends, or that came without being a payment."""
     for transaction in ours:
-        credit = coin_credit(transaction, assets.jettons)
+        credit = coin_credit(transaction, assets.jettons, hot=hot)
         units = charge_units(transaction, 0 if credit is None else credit.units)
         if units:
             yield Charge(txid=transaction.hash.hex(), address=transaction.address, units=units)
@@ -181,8 +196,12 @@ def _is_other(seen: Seen, known: Collection[str]) -> bool:
     return seen.is_external and seen.account not in known
 
 
-def _concerns(seen: Seen, mine: Collection[str]) -> bool:
-    return seen.account in mine or any(owner in mine for owner in seen.owners)
+def _concerns(seen: Seen, mine: Collection[str], assets: Assets) -> bool:
+    """Return True if a transaction is of one of our addresses, or of the jetton wallet of one that its bytes name."""
+    if seen.account in mine:
+        return True
+    owners = [owner for owner in seen.owners if owner in mine]
+    return any(jetton.wallet(owner) == seen.account for owner in owners for jetton in assets.jettons)
 
 
 def _whole(seen: Seen) -> Transaction:

@@ -4,6 +4,7 @@ Called by chains.ton.reader for transactions that the scan found leaving our add
 the request with its signature, and the address is a hash of the key, so no node can invent one.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,11 +12,10 @@ from datetime import UTC, datetime
 from chains.base import Block
 from chains.spending import Departure, Offer, Output, Window
 from chains.ton import boc, messages, requests
-from chains.ton.cells import CellError
-from chains.ton.credits import mark_of
+from chains.ton.cells import Cell, CellError
+from chains.ton.credits import coin_credit, mark_of
 from chains.ton.jettons import Jetton
-from chains.ton.messages import Message
-from chains.ton.requests import MODE, SignedRequest
+from chains.ton.requests import MODE, Request, SignedRequest
 from chains.ton.scan.block import departure_id
 from chains.ton.slices import Slice
 from chains.ton.spends import trace
@@ -24,6 +24,10 @@ from chains.ton.transfers import CoinTransfer, JettonTransfer, transfer_of
 from chains.ton.wallet import wallet_id, wallet_state
 from core.addresses import ton
 from core.catalogue.catalogue import Pair
+
+Transfer = CoinTransfer | JettonTransfer
+# The pair, the outputs, and the places of those that had no effect.
+Moves = tuple[Pair | None, tuple[Output, ...], frozenset[int]]
 
 _SEQNO_BITS = 1 + 32
 _WORD = 32
@@ -82,62 +86,98 @@ def read(transaction: Transaction, key: bytes, block: Block, offered: Offered) -
 
 def _departure(transaction: Transaction, signed: SignedRequest, block: Block, offered: Offered) -> Departure:
     request = signed.request
-    left = trace.sent(transaction, request.actions)
-    moved = [transfer_of(messages.read(action.message)) for action in request.actions]
-    known = _of_one_kind(moved, transaction.address, offered)
-    is_ours = known is not None and not signed.changes_wallet and not signed.is_internal
-    pair, outputs = known or (offered.native, _as_sent(left))
+    moved = [_moved(action.message) for action in request.actions]
+    is_plain = not signed.changes_wallet and not signed.is_internal
+    known = _in_our_form(transaction, request, moved, offered) if is_plain else None
+    pair, outputs, failed = known or _of_jettons(transaction, moved, offered) or _as_sent(transaction, offered)
     is_coin = pair is None or pair.contract is None
-    gone = sum(message.units for message in left if message is not None) if is_coin else 0
-    fee = max(0, -transaction.change - gone)
+    gone = sum(message.units for message in transaction.outgoing) if is_coin else 0
+    fee = max(0, _credited(transaction, offered) - transaction.change - gone)
     return Departure(
         txid=departure_id(transaction),
         sender=transaction.address,
         pair=pair,
         outputs=outputs,
-        is_transfer=is_ours and {action.mode for action in request.actions} == {MODE},
+        is_transfer=known is not None,
         raw=boc.write(transaction.incoming.cell),
         offer=_offer(moved, fee),
         fee_units=fee,
         height=block.height,
         block_hash=block.hash,
-        failed=frozenset(place for place, message in enumerate(left) if message is None and known is not None),
+        failed=failed,
         slot=request.seqno,
         window=Window(reference="", ends_at=datetime.fromtimestamp(request.valid_until, UTC)),
         mark=_mark(moved),
     )
 
 
-def _as_sent(left: Iterable[Message | None]) -> tuple[Output, ...]:
-    """Return the coin that messages of an unknown kind bring."""
-    return tuple(Output(recipient=each.recipient, units=each.units) for each in left if each is not None)
-
-
-def _of_one_kind(
-    moved: Sequence[CoinTransfer | JettonTransfer | None], sender: str, offered: Offered
-) -> tuple[Pair | None, tuple[Output, ...]] | None:
-    """Return the coin and the outputs of transfers of one coin; None for any other request."""
-    if moved and all(isinstance(each, CoinTransfer) for each in moved):
-        return offered.native, _outputs(moved)
-    wallets = {each.jetton_wallet for each in moved if isinstance(each, JettonTransfer)}
-    if len(wallets) != 1 or not all(isinstance(each, JettonTransfer) for each in moved):
+def _moved(message: Cell) -> Transfer | None:
+    """Return the transfer that a message asks for; None for any other, and for one that no wallet can send."""
+    try:
+        return transfer_of(messages.read(message))
+    except CellError:
         return None
-    pair = offered.pair_at(wallets.pop(), sender)
-    return None if pair is None else (pair, _outputs(moved))
 
 
-def _outputs(moved: Iterable[CoinTransfer | JettonTransfer | None]) -> tuple[Output, ...]:
-    return tuple(
-        Output(recipient=each.recipient, units=each.units, memo=each.memo) for each in moved if each is not None
-    )
+def _credited(transaction: Transaction, offered: Offered) -> int:
+    """Return the coin that came along as a payment."""
+    credit = None if offered.native is None else coin_credit(transaction, [*offered.jettons.values()])
+    return 0 if credit is None else credit.units
 
 
-def _offer(moved: Sequence[CoinTransfer | JettonTransfer | None], fee: int) -> Offer:
+def _in_our_form(
+    transaction: Transaction, request: Request, moved: Sequence[Transfer | None], offered: Offered
+) -> Moves | None:
+    """Return the outputs of a request in the form of our own: transfers of one coin alone. None for any other."""
+    if not moved or any(action.mode != MODE for action in request.actions):
+        return None
+    coins = [each for each in moved if isinstance(each, CoinTransfer)]
+    if len(coins) < len(moved):
+        return None if None in moved or coins else _of_jettons(transaction, moved, offered)
+    left = trace.sent(transaction, request.actions)
+    return offered.native, _outputs(coins), frozenset(place for place, each in enumerate(left) if each is None)
+
+
+def _of_jettons(transaction: Transaction, moved: Iterable[Transfer | None], offered: Offered) -> Moves | None:
+    """Return the outputs in one jetton, whatever else a request asks for; None without any, or with several jettons.
+
+    The coin that leaves besides them counts as their fee.
+    """
+    transfers = [each for each in moved if isinstance(each, JettonTransfer)]
+    wallets = {each.jetton_wallet for each in transfers}
+    pair = offered.pair_at(wallets.pop(), transaction.address) if len(wallets) == 1 else None
+    return None if pair is None else (pair, _outputs(transfers), _unsent(transaction, transfers))
+
+
+def _unsent(transaction: Transaction, transfers: Iterable[JettonTransfer]) -> frozenset[int]:
+    """Return the places of the transfers of jettons for which no message left, whatever coin went along."""
+    left = Counter((each.recipient, each.body) for each in transaction.outgoing)
+    unsent = set[int]()
+    for place, each in enumerate(transfers):
+        asked = (each.jetton_wallet, messages.read(each.message()).body)
+        if left[asked]:
+            left[asked] -= 1
+        else:
+            unsent.add(place)
+    return frozenset(unsent)
+
+
+def _as_sent(transaction: Transaction, offered: Offered) -> Moves:
+    """Return the coin that messages of an unknown kind took along."""
+    left = (each for each in transaction.outgoing if each.kind == "internal")
+    return offered.native, tuple(Output(recipient=each.recipient, units=each.units) for each in left), frozenset()
+
+
+def _outputs(transfers: Iterable[Transfer]) -> tuple[Output, ...]:
+    return tuple(Output(recipient=each.recipient, units=each.units, memo=each.memo) for each in transfers)
+
+
+def _offer(moved: Sequence[Transfer | None], fee: int) -> Offer:
     jetton = next((each for each in moved if isinstance(each, JettonTransfer)), None)
     gas_units, query_id = (0, 0) if jetton is None else (jetton.gas_units, jetton.query_id)
     return Offer(ceiling_units=fee, terms={"gas_units": gas_units, "query_id": query_id})
 
 
-def _mark(moved: Sequence[CoinTransfer | JettonTransfer | None]) -> str:
+def _mark(moved: Sequence[Transfer | None]) -> str:
     marks = {mark_of(each.query_id) for each in moved if isinstance(each, JettonTransfer)}
     return marks.pop() if len(marks) == 1 else ""

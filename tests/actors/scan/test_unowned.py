@@ -10,6 +10,7 @@ import pytest
 import structlog
 
 from actors.scan import witnesses
+from actors.scan.reading import Matching
 from actors.scan.rescan import reread
 from actors.scan.rewind import rewind
 from chains.base import Transfer
@@ -24,7 +25,7 @@ from models.spends import coins
 from models.treasury import addresses, liquidity, topups, unowned
 from tests.actors.scan import paper
 from tests.actors.scan.paper import CTX, begin, poll
-from tests.models.builders import CATALOGUE, assert_sound
+from tests.models.builders import CATALOGUE, SENDER, assert_sound
 from tests.models.invoices.builders import invoice
 from tests.models.ledger.figures import nets_of
 from tests.peers.paper_reader import PaperReader
@@ -81,6 +82,11 @@ def statuses() -> list[tuple[str, str, str]]:
 def free_units() -> int:
     free = coins.free("ethereum", ETHEREUM.family, "ETH", limit=9, depth=ETHEREUM.maturity)
     return sum(coin.units for coin in free)
+
+
+def test_a_key_is_ours_with_or_without_an_owner(chain: PaperReader) -> None:
+    del chain
+    assert set(Matching(ETHEREUM).keys({FREE, HOT, SENDER})) == {FREE, HOT}
 
 
 def test_a_payment_to_an_unowned_address_is_booked_once_two_providers_agree(chain: PaperReader) -> None:

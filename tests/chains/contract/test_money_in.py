@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from chains.base import Ours
 from tests.chains.contract.conftest import OURS, RIGS
 from tests.chains.contract.rig import OPTIONAL, Rig, stored
 
@@ -48,7 +49,7 @@ def test_overlapping_ranges_return_the_same_transfers(rig: Rig) -> None:
         rig.pay(stored(mine), rig.price)
         rig.mine(14)
 
-    class Everybody:
+    class Everybody(Ours):
         def addresses(self, seen: object) -> object:
             return [address for address in seen if address == stored(mine)]  # type: ignore[attr-defined]
 

@@ -80,8 +80,13 @@ class World:
         return self.usd.transfer(self.payer, recipient, units, **how)
 
 
-def finds(ours: Collection[str]) -> Finds:
-    return Finds(lambda seen: set(ours) & set(seen))
+def finds(ours: Collection[str], *, keys: Collection[str] = ()) -> Finds:
+    """Return a finder of addresses. keys: of which only the keys are ours."""
+    return Finds(
+        lambda seen: set(ours) & set(seen),
+        keys=lambda seen: {*ours, *keys} & set(seen),
+        hot=HOT.address if HOT.address in ours else None,
+    )
 
 
 def pair_of(jetton: Jetton) -> Pair:

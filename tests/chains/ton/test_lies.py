@@ -17,6 +17,7 @@ from chains.base import (
     DisagreementError,
     DisownedError,
     NotYetError,
+    Ours,
     Place,
     ProviderError,
     Recorded,
@@ -246,7 +247,7 @@ def test_all_accounts_of_several_blocks_are_asked_for_once(chain: World) -> None
         chain.send(chain.payer, coin(STRANGER, TON))
     chain.simulator.settle()
 
-    class Counts:
+    class Counts(Ours):
         def addresses(self, seen: Any) -> Any:
             asked.append(set(seen))
             return ()
@@ -464,8 +465,9 @@ def test_a_request_through_another_contract_is_a_departure(chain: World, sent: i
     departure = chain.reader.departure(own.hash.hex(), scan.block)
     assert departure is not None
     assert (departure.is_transfer, departure.slot, departure.outputs[0].units) == (False, 1, TON)
-    # The coin that came along is a payment, and nothing is charged twice.
+    # The coin that came along is a payment, and nothing is charged twice. It counts towards the fee.
     assert ([each.units for each in scan.transfers], scan.charges) == ([3 * TON], ())
+    assert departure.fee_units == 3 * TON - own.change - TON > 0
     assert sent < height
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,16 +12,31 @@ import pytest
 from chains.base import AbsentError, DisagreementError, NotYetError, Place, ProviderError
 from chains.spending import Departure
 from chains.ton import boc, messages, requests
+from chains.ton.cells import Cell
 from chains.ton.credits import mark_of
 from chains.ton.requests import Action
 from chains.ton.slices import Builder
 from chains.ton.wallet import wallet_id
-from tests.chains.ton.reading import COIN, HOT, OURS, SECOND, STRANGER, World, lying, pair_of, world
+from tests.chains.ton.reading import (
+    COIN,
+    HOT,
+    KNOWN,
+    OURS,
+    SECOND,
+    STRANGER,
+    World,
+    finds,
+    lying,
+    pair_of,
+    recorded,
+    world,
+)
 from tests.chains.ton.world import LIFE_S, TON, Wallet, coin
 from tests.peers.json_rpc_node import Refusal
 
-EXCESS = 0xD53276DB
 OTHER = "0:" + "66" * 32
+# The body by which contracts return the coin that is left over.
+REST = Builder().uint(0xD53276DB, 32).uint(7, 64).end()
 
 
 @pytest.fixture
@@ -87,8 +103,7 @@ def test_charges_are_what_an_address_lost_besides_its_spends(chain: World) -> No
     assert charges(chain, first) == [(HOT.address, paid.total_fees)]
     assert paid.total_fees > 0
 
-    rest = Builder().uint(EXCESS, 32).uint(7, 64).end()
-    back = chain.deliver(OTHER, messages.internal(HOT.address, TON, bounce=False, body=rest))
+    back = chain.deliver(OTHER, messages.internal(HOT.address, TON, bounce=False, body=REST))
     received = chain.simulator.ran[HOT.address][-1].transaction
     assert charges(chain, back) == [(HOT.address, received.total_fees - TON)]
     assert chain.transfers(back) == []
@@ -97,6 +112,43 @@ def test_charges_are_what_an_address_lost_besides_its_spends(chain: World) -> No
     chain.simulator.settle()
     returned = chain.simulator.ran[HOT.address][-1].transaction
     assert (returned.incoming.bounced, charges(chain, bounced)) == (True, [(HOT.address, returned.total_fees)])
+
+
+def test_coin_that_contracts_call_left_over_is_a_payment_at_a_deposit_address(chain: World) -> None:
+    """The rest of our own spends goes to the hot wallet alone."""
+    first = chain.deliver(OTHER, messages.internal(OURS.address, 10 * TON, bounce=False, body=REST))
+    [transfer] = chain.transfers(first)
+    assert (transfer.units, transfer.sender, transfer.recipient) == (10 * TON, OTHER, OURS.address)
+    assert charges(chain, first) == []
+    [paid] = [scan for scan in chain.scans(first) if scan.transfers]
+    assert chain.reader.second_opinion(recorded(paid)).same == 1
+
+
+def test_money_from_an_address_without_an_owner_is_no_payment(chain: World) -> None:
+    """A restored database has lost whose it was: its sweep comes back as a departure, and is nothing else."""
+    give_hot(chain)
+    chain.simulator.give(OURS.address, 5 * TON)
+    chain.pay(chain.jettons(OURS.address, 900))
+    OURS.seqno = 0
+    unnamed = replace(chain.usd.transfer(OURS, HOT.address, 500), query_id=0)
+    first = chain.send(OURS, coin(HOT.address, TON), unnamed)
+    chain.simulator.settle()
+    lost = finds(KNOWN - {OURS.address}, keys=KNOWN)
+    scans = [chain.reader.scan(at - 1, at, lost)[0] for at in range(first, chain.simulator.head.id.seqno + 1)]
+    assert [transfer for scan in scans for transfer in scan.transfers] == []
+    assert OURS.address in {sender for scan in scans for sender, _ in scan.sent}
+    of_strangers = [transfer.currency for transfer in chain.transfers(first, {HOT.address})]
+    assert sorted(of_strangers) == ["TON", "USDT"]
+
+
+def test_jettons_of_the_hot_wallet_for_a_deposit_address_are_no_payment(chain: World) -> None:
+    """An operator sends them by another app, or a thief: without a number, they bear no mark."""
+    give_hot(chain)
+    chain.pay(chain.jettons(HOT.address, 900))
+    first = chain.send(HOT, replace(chain.usd.transfer(HOT, OURS.address, 5), query_id=0))
+    chain.simulator.settle()
+    assert chain.transfers(first) == []
+    assert [each.units for each in chain.transfers(first, {OURS.address})] == [5]
 
 
 # Balances and numbers ------------------------------------------------------------------------------------------------
@@ -173,6 +225,26 @@ def test_a_node_without_old_states_is_named(chain: World) -> None:
 # Departures ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(params=["no message", "another form of address", "exotic"])
+def garbage(request: pytest.FixtureRequest) -> Cell:
+    """Return a cell that no wallet can send as a message."""
+    if request.param == "another form of address":
+        # A variable one, which no account has.
+        return Builder().uint(0b010000, 6).uint(0b11, 2).uint(0, 1 + 9 + 32).coins(TON).uint(0, 107).end()
+    return Cell(b"\xff" * 4, 32) if request.param == "no message" else Cell(b"\x02" + bytes(32), 264, is_exotic=True)
+
+
+def of_mode(chain: World, mode: int, *cells: Cell) -> int:
+    """Let the hot wallet send messages of a mode, and return the master block that has its transaction."""
+    made = requests.Request(
+        wallet_id=wallet_id(is_test=False), valid_until=chain.simulator.now() + LIFE_S, seqno=HOT.seqno,
+        actions=tuple(Action(mode, cell) for cell in cells),
+    ).cell()  # fmt: skip
+    body = requests.signed(made, HOT.key.sign(made.hash))
+    chain.simulator.broadcast(messages.external(HOT.address, body, None if HOT.seqno else HOT.state))
+    return chain.simulator.mine()
+
+
 def departed(chain: World, height: int) -> Departure | None:
     block = chain.reader.block(height)
     ((_, txid),) = chain.scan(height).sent
@@ -238,14 +310,52 @@ def test_a_skipped_message_is_a_failed_output(chain: World) -> None:
 
 def test_a_request_of_another_mode_is_no_transfer(chain: World) -> None:
     give_hot(chain)
-    made = requests.Request(
-        wallet_id=wallet_id(is_test=False), valid_until=chain.simulator.now() + LIFE_S, seqno=0,
-        actions=(Action(2 + 128, coin(STRANGER, TON).message()),),
-    ).cell()  # fmt: skip
-    body = requests.signed(made, HOT.key.sign(made.hash))
-    chain.simulator.broadcast(messages.external(HOT.address, body, HOT.state))
-    left = departed(chain, chain.simulator.mine())
+    left = departed(chain, of_mode(chain, 2, coin(STRANGER, TON).message()))
     assert left is not None
+    assert not left.is_transfer
+
+
+def test_a_departure_with_a_message_that_cannot_be_read_shows_all_that_left(chain: World, garbage: Cell) -> None:
+    """The wallet skips the one and sends the other: a thief hides nothing behind it."""
+    give_hot(chain)
+    sent = chain.send(HOT, garbage, coin(STRANGER, TON))
+    left = departed(chain, sent)
+    own = chain.simulator.ran[HOT.address][-1].transaction
+    assert left is not None
+    assert (left.is_transfer, [(each.recipient, each.units) for each in left.outputs]) == (False, [(STRANGER, TON)])
+    assert (left.fee_units, left.failed) == (-own.change - TON, frozenset())
+
+
+def test_a_departure_of_all_coin_shows_the_coin_that_left(chain: World) -> None:
+    give_hot(chain)
+    left = departed(chain, of_mode(chain, 2 + 128, coin(STRANGER, 0).message()))
+    [own] = [each.transaction for each in chain.simulator.ran[HOT.address] if each.transaction.outgoing]
+    [message] = own.outgoing
+    assert left is not None
+    assert message.units > 99 * TON
+    assert [(each.recipient, each.units) for each in left.outputs] == [(STRANGER, message.units)]
+    assert (left.is_transfer, left.fee_units) == (False, -own.change - message.units)
+
+
+def test_jettons_that_leave_with_coin_are_shown_and_the_coin_counts_as_lost(chain: World) -> None:
+    give_hot(chain)
+    chain.pay(chain.jettons(HOT.address, 900))
+    sent = chain.send(HOT, coin(STRANGER, 7 * TON), Cell(b"\xff" * 4, 32), chain.usd.transfer(HOT, OTHER, 6))
+    left = departed(chain, sent)
+    own = chain.simulator.ran[HOT.address][-1].transaction
+    assert left is not None
+    assert left.pair == pair_of(chain.usd.jetton)
+    assert [(each.recipient, each.units) for each in left.outputs] == [(OTHER, 6)]
+    assert (left.is_transfer, left.failed, left.fee_units) == (False, frozenset(), -own.change)
+
+
+def test_jettons_that_leave_with_all_coin_are_lost_and_those_that_stay_are_not(chain: World) -> None:
+    give_hot(chain)
+    chain.pay(chain.jettons(HOT.address, 900))
+    asked = [replace(chain.usd.transfer(HOT, OTHER, units), gas_units=gas) for units, gas in ((6, 0), (7, 500 * TON))]
+    left = departed(chain, of_mode(chain, 2 + 128, *(each.message() for each in asked)))
+    assert left is not None
+    assert [(each.units, place in left.failed) for place, each in enumerate(left.outputs)] == [(6, False), (7, True)]
     assert not left.is_transfer
 
 

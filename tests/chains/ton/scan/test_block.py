@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,9 +10,11 @@ import pytest
 
 from chains.base import Block, ContradictionError
 from chains.ton import boc, transactions
+from chains.ton.cells import CellError
 from chains.ton.credits import charge_units, is_departure
-from chains.ton.scan.block import Read, Seen, assets_of, matched
-from tests.chains.ton.reading import World, lying
+from chains.ton.jettons import JETTONS
+from chains.ton.scan.block import Read, Seen, assets_of, departed, departure_id, matched
+from tests.chains.ton.reading import CATALOGUE, STRANGER, World, finds, lying
 from tests.chains.ton.recorded import TRANSACTIONS
 from tests.chains.ton.world import TON, coin
 
@@ -23,7 +26,32 @@ def test_a_look_that_shows_another_account_than_the_cells_is_refused() -> None:
     raw = boc.write(boc.read_base64(TRANSACTIONS["returned"][0]))
     seen = Seen(OURS, "", is_external=False, owners=(), raw=raw)
     with pytest.raises(ContradictionError, match="another account"):
-        matched([Read(BLOCK, [seen])], assets_of([]), lambda named: named)
+        matched([Read(BLOCK, [seen])], assets_of([]), finds({OURS}))
+
+
+def test_a_strangers_transaction_is_not_read_for_the_name_of_our_jetton_wallets() -> None:
+    """A stranger may write their data anywhere, in a transaction of a form that a later version of the chain adds."""
+    unread = b"no cells at all"
+    [known] = JETTONS.values()
+    assets = assets_of([CATALOGUE.pairs["USDT", "ton"]])
+    stranger = Seen(STRANGER, "", is_external=False, owners=(OURS,), raw=unread)
+    [scan] = matched([Read(BLOCK, [stranger])], assets, finds({OURS}))
+    assert (scan.transfers, scan.charges, scan.sent) == ((), (), ())
+    for account in (OURS, known.wallet(OURS)):
+        with pytest.raises(CellError):
+            matched([Read(BLOCK, [stranger._replace(account=account)])], assets, finds({OURS}))
+
+
+def test_a_departure_is_looked_for_past_requests_that_cannot_be_read() -> None:
+    raw = boc.write(boc.read_base64(TRANSACTIONS["first_request"][0]))
+    request = transactions.read(boc.read(raw))
+    other = Seen(STRANGER, base64.b64encode(bytes(32)).decode(), is_external=True, owners=(), raw=b"no cells at all")
+    own = other._replace(account=request.address, raw=raw)
+    txid = departure_id(request)
+    assert [departed(seen, txid) for seen in (other, own)] == [None, request]
+    named = other._replace(txid=base64.b64encode(bytes.fromhex(txid)).decode())
+    with pytest.raises(CellError):
+        departed(named, txid)
 
 
 def test_a_page_without_an_end_is_left_at_once(chain: World) -> None:
