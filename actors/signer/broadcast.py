@@ -16,7 +16,8 @@ import structlog
 from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.queue.isolated import isolated
-from actors.signer import follow_up, limits, mempools, readiness, refusals, sign, spenders
+from actors.signer import batches, follow_up, limits, mempools, readiness, refusals, sign, spenders
+from actors.signer.batches import Search
 from actors.signer.limits import FeeRisenError, LimitReachedError, NoRateError
 from actors.signer.refusals import OwnRefusalError
 from actors.signer.sign import SigningStoppedError, WalletBusyError
@@ -57,9 +58,13 @@ TAKEN_PER_STEP: Final = 20
 # The pauses before a payout is tried again that failed for a reason outside of it.
 PAUSE_S: Final = 5
 PAUSE_SHORT_OF_COIN_S: Final = 15
+# Of a payout for which providers fail in every batch; and once they answered in the same step about others.
+PAUSE_ALONE_S: Final = 30
+PAUSE_AT_FAULT_S: Final = 300
 PAUSE_LIMIT_S: Final = 60
 PAUSE_ALARM_S: Final = 60
 
+UNANSWERED: Final = "the network does not answer, or not as it must"
 REFUSED: Final = "The network refuses this transfer."
 BLOCKED: Final = "A compliance check blocks this address."
 
@@ -76,8 +81,6 @@ class _MayRepeatError(Exception):
 REASONS: Final = (
     SpendRefusedError, ChainError, NoRateError, LimitReachedError, FeeRisenError, _MayRepeatError, _UnsoundError,
 )  # fmt: skip
-# Errors that may apply to a batch and not to its halves.
-SPLITTING: Final = (SpendRefusedError, InsufficientCoinError, CoinsTooSmallError)
 
 
 class _Ready(NamedTuple):
@@ -122,8 +125,8 @@ def _take_up(ctx: Context, network: Network) -> int:
         return 0
     traits = traits_of(network)
     room = traits.in_flight_max - spend_reads.waiting_of(network.code, wallet.address)
-    batches = _gathered(due, traits)[: max(0, room)]
-    return sum(_pay_isolated(ctx, network, wallet, batch) for batch in batches)
+    ready = batches.split(network, _gathered(due, traits))[: max(0, room)]
+    return sum(_pay_isolated(ctx, network, wallet, batch) for batch in ready)
 
 
 def _pay_isolated(ctx: Context, network: Network, wallet: KeyRef, batch: Sequence[UUID]) -> int:
@@ -146,9 +149,14 @@ def _pay(ctx: Context, network: Network, wallet: KeyRef, batch: Sequence[UUID]) 
 
     Returns the number of payouts that are no longer approved.
     """
-    judged = [_judged(ctx, network, payout_id) for payout_id in batch]
+    judged, search = [_judged(ctx, network, payout_id) for payout_id in batch], Search()
     ready = [each for each in judged if isinstance(each, _Ready)]
-    return sum(each is True for each in judged) + _sign(ctx, network, wallet, ready)
+    gone = _sign(ctx, network, wallet, ready, search)
+    for payout_id in search.alone:
+        # At fault if providers answered about others.
+        pause_s = PAUSE_AT_FAULT_S if search.is_signed else PAUSE_ALONE_S
+        payout_queue.postpone(payout_id, seconds=pause_s, reason=UNANSWERED, waiting_for="network")
+    return sum(each is True for each in judged) + gone
 
 
 def _judged(ctx: Context, network: Network, payout_id: UUID) -> _Ready | bool:
@@ -179,10 +187,10 @@ def _judged(ctx: Context, network: Network, payout_id: UUID) -> _Ready | bool:
         return _put_off(ctx, payout_id, error)
 
 
-def _sign(ctx: Context, network: Network, wallet: KeyRef, batch: Sequence[_Ready]) -> int:
+def _sign(ctx: Context, network: Network, wallet: KeyRef, batch: Sequence[_Ready], search: Search) -> int:
     """Sign one spend for a batch; drop payouts that cannot be taken and draft the others again.
 
-    Returns the number of payouts that are no longer approved.
+    Returns the number of payouts that are no longer approved. search: the tries of this step.
     """
     if not batch:
         return 0
@@ -202,21 +210,33 @@ def _sign(ctx: Context, network: Network, wallet: KeyRef, batch: Sequence[_Ready
     try:
         spend_id = sign.start(ctx, network, purpose="payout", intent=intent, payout_ids=payout_ids, within=take)
     except REASONS as error:
-        if not at_hand and len(batch) > 1 and isinstance(error, SPLITTING):
+        if not at_hand and search.halves(error, batch):
             # The error does not name its payout: halving the batch finds it.
             half = len(batch) // 2
-            return sum(_sign(ctx, network, wallet, part) for part in (batch[:half], batch[half:]))
+            return sum(_sign(ctx, network, wallet, part, search) for part in (batch[:half], batch[half:]))
         dropped = at_hand or batch
-        cause = error if at_hand else refusals.traced(ctx, network, batch[0].pair, error)
-        gone = sum(_put_off(ctx, each.payout_id, cause) for each in dropped)
+        gone = _drop(ctx, network, dropped, error, search, is_theirs=bool(at_hand))
     else:
         dropped, gone = ((), len(batch)) if spend_id is not None else (at_hand, 0)
         for each in dropped:
             payout_queue.postpone(each.payout_id, seconds=PAUSE_S, reason="frozen", waiting_for="freeze")
         reached("broadcast.paid")
         if spend_id is not None:
+            search.note_signed(network, len(batch))
             return gone
-    return gone + _sign(ctx, network, wallet, [each for each in batch if each not in dropped])
+    return gone + _sign(ctx, network, wallet, [each for each in batch if each not in dropped], search)
+
+
+def _drop(
+    ctx: Context, network: Network, dropped: Sequence[_Ready], error: Exception, search: Search, *, is_theirs: bool
+) -> int:
+    """Put off payouts that cannot be signed now; return how many are no longer approved.
+
+    is_theirs: whether the error concerns them alone, instead of their spend.
+    """
+    search.note(network, error, [each.payout_id for each in dropped])
+    cause = error if is_theirs else refusals.traced(ctx, network, dropped[0].pair, error)
+    return sum(_put_off(ctx, each.payout_id, cause) for each in dropped)
 
 
 def _put_off(ctx: Context, payout_id: UUID, error: Exception) -> bool:
@@ -279,7 +299,7 @@ def _why(error: ProviderError) -> str:
         return payout_queue.COINS_TOO_SMALL
     if isinstance(error, FeeTooHighError):
         return "the network's fee is above the cap"
-    return "the network does not answer, or not as it must"
+    return UNANSWERED
 
 
 def _kind(error: ProviderError) -> WaitingFor:

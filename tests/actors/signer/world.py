@@ -11,7 +11,7 @@ import pytest
 
 from actors import context
 from actors.recovery import resume
-from actors.signer import broadcast, held_keys
+from actors.signer import batches, broadcast, held_keys
 from actors.signer import sign as signer_sign
 from chains import registry
 from core.ids import uuid7
@@ -63,6 +63,8 @@ class SpendWorld:
             f"{network.upper()}_RPC_URLS": "http://127.0.0.1:1",
         }
         self.ctx = context.configure(load_settings(settings | env, role="signer"))
+        # As in a process that has just begun.
+        monkeypatch.setattr(batches, "_widths", {})
         monkeypatch.setattr(registry, "spender", lambda _network, _settings: self.chain)
         scales.keep(CATALOGUE.ledger_scales())
         held_keys.keys.cache_clear()
