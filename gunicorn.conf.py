@@ -4,10 +4,9 @@ from api.http.worker import serving
 from core.settings.settings import load_settings
 
 _settings = load_settings(role="web")
-# Production is reached from outside, by a platform's router; a development stack only from its own machine.
-_host = "127.0.0.1" if _settings.environment == "development" else "0.0.0.0"  # noqa: S104
-
-bind = f"{_host}:{_settings.port}"
+bind = _settings.listens_on
+# Of a unix socket: only its owner and group, such as the proxy's, may connect.
+umask = 0o007
 # Threads that no slow client holds. WEB_CONCURRENCY raises the number of processes.
 worker_class = serving(trusted_proxies=_settings.trusted_proxies, open_max=_settings.open_requests_max)
 threads = _settings.web_threads

@@ -21,6 +21,7 @@ REQUIRED = "required"
 DERIVED: Mapping[str, tuple[str, str]] = {
     "ENVIRONMENT": ("production", "production"),
     "BASE_URL": (REQUIRED, "`http://127.0.0.1:PORT`"),
+    "BIND": ("`0.0.0.0`", "`127.0.0.1`"),
     "PAY_URL": ("`BASE_URL`", "`BASE_URL`"),
     "READ_SLOTS": ("three quarters of `WEB_THREADS`",) * 2,
     "MAIL_FROM": ("`no-reply` at the host of `PAY_URL`",) * 2,

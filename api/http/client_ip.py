@@ -28,7 +28,7 @@ _warned = threading.Event()
 
 
 def client_ip(env: Mapping[str, Any], trusted_proxies: Proxies) -> Address | None:
-    """Return the nearest address that is not a trusted proxy; None if the server knows no peer (a unix socket).
+    """Return the nearest address that is not a trusted proxy; None if the server knows no peer.
 
     X-Forwarded-For is read from the right, as long as trusted proxies wrote it. The first untrusted address wrote all
     entries to its left, so they prove nothing. A hop that is no address ends the reading: the proxy that wrote it

@@ -51,6 +51,8 @@ DISCARDED_MAX: Final = 64 * 1024
 HEALTH_AHEAD: Final = 4
 # The loop looks for passed deadlines at most this often.
 LOOK_S: Final = 0.1
+# A client of a unix socket is on this machine; one that may connect is believed if loopback is a trusted proxy.
+LOOPBACK: Final = ("127.0.0.1", 0)
 # Errors of accept() if the process or the machine can have no more sockets.
 _FULL: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 # Files that a worker needs in addition to its connections: for PostgreSQL, for Redis, and its own.
@@ -125,7 +127,8 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
                 raise
             return
         self.nr_conns += 1
-        self._receiving.begin(Connection(self.cfg, client, address, listener.getsockname()))
+        peer = address if isinstance(address, tuple) else LOOPBACK
+        self._receiving.begin(Connection(self.cfg, client, peer, listener.getsockname()))
         self._make_room()
 
     def _make_room(self) -> None:

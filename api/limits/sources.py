@@ -27,7 +27,7 @@ Source = tuple[Block, ...]
 
 
 def source_of(address: Address | None) -> Source:
-    """Return the blocks of an address. Without an address (a unix socket) all requests have one source."""
+    """Return the blocks of an address. Without an address all requests have one source."""
     if isinstance(address, IPv6Address):
         # By its number: with a scope (fe80::1%eth0) the same addresses would get other blocks.
         number = int(address)

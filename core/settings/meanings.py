@@ -41,6 +41,7 @@ STORES: Final = {
 ADDRESSES: Final = {
     "BASE_URL": Meaning("The address at which merchants call the API.", ALL),
     "PAY_URL": Meaning("The address of the hosted pages.", ALL),
+    "BIND": Meaning("Where the API listens: an address like `127.0.0.1`, with `PORT`, or `unix:/path`.", WEB),
     "PORT": Meaning("The port on which the API listens.", WEB),
     "TRUSTED_PROXIES": Meaning(
         "Addresses and networks of the proxies before the API, as `10.0.0.0/8,…`; their `X-Forwarded-For` is believed.",

@@ -37,6 +37,8 @@ from core.settings.signer_rates import dollar_rates, parse_signer_rates, signer_
 from core.settings.texts import (
     NONE,
     TXID,
+    UNIX,
+    BindText,
     ByCode,
     ContractText,
     DatabaseUrl,
@@ -69,6 +71,8 @@ class Settings(BaseModel):
     database_url: DatabaseUrl = Field(repr=False)
     redis_url: RedisUrl = Field(repr=False)
     redis_namespace: str = Field("sluice", pattern=r"^[A-Za-z0-9_-]{1,32}$")
+    # Where web processes listen: an address, with PORT, or unix:/path. By default production is reached from outside.
+    bind: BindText | None = None
     port: int = Field(8000, ge=1, le=65535)
     base_url: HttpUrl
     pay_url: HttpUrl
@@ -218,6 +222,13 @@ class Settings(BaseModel):
         if broken:
             raise ValueError("; ".join(broken))
         return self
+
+    @property
+    def listens_on(self) -> str:
+        """Return the address of the web processes, as gunicorn reads it."""
+        # Production is reached from outside, by a platform's router; a development stack only from its own machine.
+        host = self.bind or ("127.0.0.1" if self.environment == "development" else "0.0.0.0")  # noqa: S104
+        return host if host.startswith(UNIX) else f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
     @property
     def reads_max(self) -> int:

@@ -1,7 +1,7 @@
 """Turns the text of a variable into a value, or says what is wrong with it. The types of core.settings.settings."""
 
 from collections.abc import Mapping
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from types import MappingProxyType
 from typing import Annotated, Final, TypeVar
 from urllib.parse import urlsplit
@@ -17,6 +17,8 @@ T = TypeVar("T")
 # The place of a transaction's id in an explorer's URL, and the word for "no explorer".
 TXID: Final = "{txid}"
 NONE: Final = "none"
+# Before the path of a socket in the file system.
+UNIX: Final = "unix:"
 
 
 def decimal_text(digits: int, *, highest: int) -> AfterValidator:
@@ -75,10 +77,18 @@ def _check_explorer(text: str) -> str:
     raise ValueError(f"must be a URL of a transaction's page with {TXID} in it, or {NONE}")
 
 
+def _check_bind(text: str) -> str:
+    try:
+        return text if text.startswith(f"{UNIX}/") else str(ip_address(text))
+    except ValueError:
+        raise ValueError(f"must be an address like 127.0.0.1, or {UNIX}/path") from None
+
+
 def _freeze_figures(figures: Mapping[str, Mapping[str, int]]) -> Mapping[str, Mapping[str, int]]:
     return MappingProxyType({code: MappingProxyType(dict(values)) for code, values in figures.items()})
 
 
+BindText = Annotated[str, AfterValidator(_check_bind)]
 HttpUrl = Annotated[str, _url_check("http", "https")]
 DatabaseUrl = Annotated[str, _url_check("postgresql", "postgres")]
 RedisUrl = Annotated[str, _url_check("redis", "rediss", "unix")]

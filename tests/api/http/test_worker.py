@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -26,6 +28,21 @@ def a_worker() -> BoundedThreadWorker:
     worker = BoundedThreadWorker(0, 0, [], None, 30, config, None)
     worker.tmp.close()
     return worker
+
+
+def test_a_client_of_a_unix_socket_counts_as_loopback(tmp_path: Path) -> None:
+    worker = a_worker()
+    worker._receiving = Mock()
+    place = str(tmp_path / "web.sock")
+    with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as client:
+        listener.bind(place)
+        listener.listen()
+        client.connect(place)
+        worker.accept(listener)
+
+    (conn,) = worker._receiving.begin.call_args.args
+    conn.close()
+    assert conn.client == ("127.0.0.1", 0)
 
 
 @pytest.fixture

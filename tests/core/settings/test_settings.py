@@ -48,6 +48,26 @@ def test_development_reports_unsafe_settings() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("given", "listens_on"),
+    [
+        ({}, "0.0.0.0:8000"),
+        ({"PORT": "5000"}, "0.0.0.0:5000"),
+        ({"BIND": "127.0.0.1", "PORT": "5000"}, "127.0.0.1:5000"),
+        ({"BIND": "::1"}, "[::1]:8000"),
+        ({"BIND": "unix:/run/sluice/web.sock"}, "unix:/run/sluice/web.sock"),
+    ],
+)
+def test_production_listens_everywhere_unless_an_address_is_given(given: dict[str, str], listens_on: str) -> None:
+    assert load_settings(PRODUCTION | given).listens_on == listens_on
+    assert load_settings(DEVELOPMENT).listens_on == "127.0.0.1:8000"
+
+
+@pytest.mark.parametrize("text", ["localhost", "127.0.0.1:8000", "unix:web.sock", "/run/web.sock"])
+def test_a_place_that_is_neither_address_nor_socket_is_refused(text: str) -> None:
+    assert [problem.split(":")[0] for problem in problems(PRODUCTION | {"BIND": text})] == ["BIND"]
+
+
 def test_the_gateways_terms_are_settings() -> None:
     assert load_settings(PRODUCTION).standard_terms == StandardTerms(
         fee_ppm=15_000, fee_fixed_usd_cents=30, price_max_usd=10_000_000

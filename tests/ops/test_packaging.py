@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[2]
 OPERATIONS: Final = ROOT / "docs" / "operations.md"
 
 
