@@ -22,7 +22,7 @@ OPERATION = {
     "merchant": "cli.merchants:merchant_app",
     "key": "cli.merchants:key_app",
     "secrets": "cli.secret_keys:app",
-    "wallet": "cli.wallet:app",
+    "wallet": "cli.wallet.commands:app",
     "audit": "cli.audit:audit",
     "doctor": "cli.doctor:doctor",
     "rescan": "cli.rescan:rescan",

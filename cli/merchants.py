@@ -18,7 +18,7 @@ from core.secrets.secretbox import SecretBox
 from models.db.base import transaction
 from models.merchants import allowlists, logos, notices, term_changes
 from models.merchants import rows as merchants
-from models.merchants.rows import LIST_MAX, KeyKind, Merchant
+from models.merchants.rows import LIST_MAX, ApiKeyRow, KeyKind, Merchant
 from models.outcomes import disowned
 
 FEE_FIXED_MAX_CENTS: Final = 1_000_000
@@ -155,6 +155,38 @@ def create_key(
     document = {"merchant_id": str(merchant_id), "public_id": key.public_id, "secret": key.secret, "kind": kind}
     lines = [f"public id  {key.public_id}", f"secret     {key.secret}   (not shown again)"]
     show(document, lines, as_json=as_json)
+
+
+@key_app.command("list")
+def list_keys(
+    merchant_id: Annotated[UUID | None, typer.Argument(help="The keys of this merchant; of all if none.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=LIST_MAX)] = LIST_MAX,
+    *,
+    as_json: JsonFlag = False,
+) -> None:
+    """List API keys, newest first, with their merchants, revoked ones too. No secret is shown."""
+    with database():
+        keys = merchants.list_keys(merchant_id, limit=limit)
+    show({"items": [_key_document(key) for key in keys]}, [_key_line(key) for key in keys], as_json=as_json)
+
+
+def _key_document(key: ApiKeyRow) -> dict[str, Any]:
+    return {
+        "public_id": key.public_id,
+        "merchant_id": str(key.merchant_id),
+        "kind": key.kind,
+        "label": key.label,
+        "created_at": key.created_at.isoformat(),
+        "revoked_at": None if key.revoked_at is None else key.revoked_at.isoformat(),
+        "sealed_by": key.secret_box.partition(":")[0],
+    }
+
+
+def _key_line(key: ApiKeyRow) -> str:
+    state = "in force" if key.revoked_at is None else f"revoked {key.revoked_at.isoformat()}"
+    sealed_by = key.secret_box.partition(":")[0]
+    line = f"{key.public_id}  {key.kind}  of {key.merchant_id}, since {key.created_at.isoformat()}, {state}"
+    return f"{line}, sealed by {sealed_by}" + (f"  ({key.label})" if key.label else "")
 
 
 @key_app.command("revoke")

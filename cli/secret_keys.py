@@ -1,4 +1,4 @@
-"""`sluice secrets`: makes the keys that seal secrets. Run by operators; opens no store."""
+"""`sluice secrets`: makes the keys that seal secrets, and seals secrets again by a new one. Run by operators."""
 
 import base64
 import secrets
@@ -6,16 +6,15 @@ from datetime import UTC, datetime
 
 import typer
 
-from cli.output import JsonFlag, show
+from cli.output import CommandError, JsonFlag, show
+from cli.session import database
+from core.secrets.secretbox import SecretBox
+from models.outcomes import resealing
+from models.outcomes.resealing import SEALED
 
 app = typer.Typer(help="The keys in SECRET_KEYS.", no_args_is_help=True)
 
 KEY_BYTES = 32
-
-
-@app.callback()
-def _group() -> None:
-    """Keep the command's name, since the group has one command."""
 
 
 @app.command()
@@ -24,3 +23,24 @@ def new(*, as_json: JsonFlag = False) -> None:
     key_id = f"k{datetime.now(UTC):%Y%m%d%H%M%S}"
     entry = f"{key_id}:{base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()}"
     show({"entry": entry}, [entry], as_json=as_json)
+
+
+@app.command()
+def reseal(*, as_json: JsonFlag = False) -> None:
+    """Seal all stored secrets again by the first of SECRET_KEYS, after which the other keys can go.
+
+    May run while calls arrive, and again after it was killed. Exits 1 while a secret is sealed by another key: a
+    process that seals by it still runs, or SECRET_KEYS lacks it.
+    """
+    with database() as settings:
+        box = SecretBox(settings.secret_keys)
+        resealed = {sealed.table: resealing.seal_all(sealed, box) for sealed in SEALED}
+        left = {sealed.table: resealing.remaining(sealed, box) for sealed in SEALED}
+    lines = [f"{table}: {count} sealed again by {box.current}" for table, count in resealed.items()]
+    show({"key": box.current, "resealed": resealed, "left": left}, lines, as_json=as_json)
+    if any(left.values()):
+        raise CommandError(f"sealed by other keys still: {_named(left)}; run the command again, or give it these keys")
+
+
+def _named(left: dict[str, dict[str, int]]) -> str:
+    return ", ".join(f"{count} of {table} by {kid}" for table, by_key in left.items() for kid, count in by_key.items())

@@ -55,13 +55,14 @@ class SecretBox:
     def __init__(self, secret_keys: str) -> None:
         ciphers = {kid: AESGCM(key) for kid, key in parse_secret_keys(secret_keys).items()}
         self._ciphers = ciphers
-        self._current = next(iter(ciphers))
+        self.current = next(iter(ciphers))
+        """The id of the key that seals."""
 
     def seal(self, plaintext: bytes, *, bound_to: str) -> str:
         """Return "kid:base64(nonce + ciphertext)"; bound_to names the row, e.g. "api_key:<public_id>"."""
         nonce = os.urandom(NONCE_BYTES)
-        ciphertext = self._ciphers[self._current].encrypt(nonce, plaintext, bound_to.encode())
-        return f"{self._current}:{base64.b64encode(nonce + ciphertext).decode()}"
+        ciphertext = self._ciphers[self.current].encrypt(nonce, plaintext, bound_to.encode())
+        return f"{self.current}:{base64.b64encode(nonce + ciphertext).decode()}"
 
     def open(self, box: str, *, bound_to: str) -> bytes:
         """Return what was sealed. Raises SecretBoxError."""

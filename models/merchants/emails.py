@@ -72,7 +72,7 @@ class EmailRow(Table, table="emails e"):
 
     def open(self, box: SecretBox) -> bytes:
         """Return the body. Raises SecretBoxError."""
-        return box.open(self.body_box, bound_to=_binding(self.id))
+        return box.open(self.body_box, bound_to=binding(self.id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ def add(merchant_id: UUID, drafts: Sequence[Draft], *, kind: Kind, box: SecretBo
     new = [
         EmailRow(
             id=email_id, merchant_id=merchant_id, object_id=draft.object_id, kind=kind, recipient=draft.recipient,
-            subject=draft.subject, body_box=box.seal(draft.body, bound_to=_binding(email_id)),
+            subject=draft.subject, body_box=box.seal(draft.body, bound_to=binding(email_id)),
         )
         for email_id, draft in ((uuid7(), draft) for draft in drafts)
     ]  # fmt: skip
@@ -141,16 +141,14 @@ def add_uncapped(
     email_id = uuid7()
     EmailRow(
         id=email_id, merchant_id=merchant_id, object_id=merchant_id, kind=kind, recipient=recipient, subject=subject,
-        body_box=box.seal(body, bound_to=_binding(email_id)), next_attempt_at=due_at,
+        body_box=box.seal(body, bound_to=binding(email_id)), next_attempt_at=due_at,
     ).write()  # fmt: skip
     ring(Bell.DELIVER_EMAILS)
 
 
 def rewrite(waiting: EmailRow, body: bytes, *, box: SecretBox) -> None:
     """Replace the body of a locked e-mail that no worker has begun to send."""
-    execute(
-        "UPDATE emails SET body_box = %s WHERE id = %s", (box.seal(body, bound_to=_binding(waiting.id)), waiting.id)
-    )
+    execute("UPDATE emails SET body_box = %s WHERE id = %s", (box.seal(body, bound_to=binding(waiting.id)), waiting.id))
 
 
 def wait_turn(merchant_id: UUID) -> None:
@@ -207,7 +205,8 @@ def _mailbox(recipient: str) -> str:
     return _TAG.sub("@", recipient.lower(), count=1)
 
 
-def _binding(email_id: UUID) -> str:
+def binding(email_id: UUID) -> str:
+    """Return the text by which a seal is bound to its row."""
     return f"email:{email_id}"
 
 

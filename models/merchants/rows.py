@@ -238,7 +238,7 @@ def create_key(merchant_id: UUID, kind: KeyKind, label: str, box: SecretBox) -> 
         _check_name(label)
     public_id = "pk_" + base64.b32encode(secrets.token_bytes(_PUBLIC_ID_BYTES)).decode().lower()
     secret = "sk_" + secrets.token_urlsafe(_SECRET_BYTES)
-    sealed = box.seal(secret.encode(), bound_to=_binding(public_id))
+    sealed = box.seal(secret.encode(), bound_to=binding(public_id))
     created = execute(
         "INSERT INTO api_keys (id, public_id, merchant_id, kind, label, secret_box)"
         " SELECT %s, %s, id, %s, %s, %s FROM merchants WHERE id = %s",
@@ -273,12 +273,23 @@ def find_key(public_id: str) -> ApiKeyRow | None:
     return ApiKeyRow.first("k.public_id = %s AND k.revoked_at IS NULL", (public_id,))
 
 
+def list_keys(merchant_id: UUID | None = None, *, limit: int = LIST_MAX) -> list[ApiKeyRow]:
+    """Return API keys, newest first, those of one merchant or of all; revoked ones too. Raises UnknownMerchantError."""
+    if merchant_id is None:
+        return ApiKeyRow.read("true ORDER BY k.created_at DESC, k.id DESC LIMIT %s", (min(limit, LIST_MAX),))
+    check_exists(merchant_id)
+    return ApiKeyRow.read(
+        "k.merchant_id = %s ORDER BY k.created_at DESC, k.id DESC LIMIT %s", (merchant_id, min(limit, LIST_MAX))
+    )
+
+
 def open_secret(key: ApiKeyRow, box: SecretBox) -> str:
     """Return the key's secret. Raises SecretBoxError."""
-    return box.open(key.secret_box, bound_to=_binding(key.public_id)).decode()
+    return box.open(key.secret_box, bound_to=binding(key.public_id)).decode()
 
 
-def _binding(public_id: str) -> str:
+def binding(public_id: str) -> str:
+    """Return the text by which a seal is bound to its row."""
     return f"api_key:{public_id}"
 
 

@@ -145,17 +145,18 @@ def register_endpoint(merchant_id: UUID, url: str, *, box: SecretBox) -> Endpoin
         (merchant_id,),
     )
     endpoint = Endpoint(id=uuid7(), url=url, secret=f"whsec_{secrets.token_urlsafe(SECRET_BYTES)}")
-    sealed = box.seal(endpoint.secret.encode(), bound_to=_binding(endpoint.id))
+    sealed = box.seal(endpoint.secret.encode(), bound_to=binding(endpoint.id))
     EndpointRecord(id=endpoint.id, merchant_id=merchant_id, url=url, secret_box=sealed).write()
     return endpoint
 
 
 def open_secret(endpoint_id: UUID | str, secret_box: str, *, box: SecretBox) -> str:
     """Return an endpoint's secret. Raises SecretBoxError."""
-    return box.open(secret_box, bound_to=_binding(endpoint_id)).decode()
+    return box.open(secret_box, bound_to=binding(endpoint_id)).decode()
 
 
-def _binding(endpoint_id: UUID | str) -> str:
+def binding(endpoint_id: UUID | str) -> str:
+    """Return the text by which a seal is bound to its row."""
     return f"webhook_endpoint:{endpoint_id}"
 
 

@@ -72,6 +72,29 @@ def test_the_secret_is_shown_to_a_person_once(sluice_db: CommandLine) -> None:
     assert "not shown again" in out
 
 
+def test_keys_are_listed_newest_first_without_a_secret(sluice_db: CommandLine) -> None:
+    shop, other = (sluice_db("merchant", "create", name, "--json").json["merchant_id"] for name in ("Shop", "Other"))
+    first = sluice_db("key", "create", shop, "--kind", "payout", "--label", "cron", "--json").json
+    second = sluice_db("key", "create", other, "--json").json
+    sluice_db("key", "revoke", first["public_id"])
+
+    listed = sluice_db("key", "list", "--json")
+    assert [(each["public_id"], each["kind"], each["label"]) for each in listed.json["items"]] == [
+        (second["public_id"], "unified", ""),
+        (first["public_id"], "payout", "cron"),
+    ]
+    newest, oldest = listed.json["items"]
+    assert (newest["revoked_at"], newest["sealed_by"], oldest["merchant_id"]) == (None, "development", shop)
+    assert oldest["revoked_at"] is not None
+    shown = sluice_db("key", "list", shop)
+    assert "revoked 20" in shown.out
+    assert shown.out.startswith(f"{first['public_id']}  payout  of {shop}, since ")
+    assert second["public_id"] not in shown.out
+    assert f"{second['public_id']}  unified" in sluice_db("key", "list", "--limit", "1").out
+    assert not {first["secret"], second["secret"]} & set(listed.out.split('"'))
+    assert "there is no merchant" in sluice_db("key", "list", str(uuid4())).err
+
+
 def test_a_key_is_revoked_and_revoking_again_changes_nothing(sluice_db: CommandLine) -> None:
     merchant = sluice_db("merchant", "create", "Shop", "--json").json
     public_id = sluice_db("key", "create", merchant["merchant_id"], "--json").json["public_id"]

@@ -30,7 +30,9 @@ COMMANDS: Final[dict[str, tuple[str, int]]] = {
     "merchant set": (f"{MERCHANT} --cosign", 1),
     "merchant unlock": (MERCHANT, 1),
     "key create": (MERCHANT, 1),
+    "key list": ("", 0),
     "key revoke": ("nobody", 1),
+    "secrets reseal": ("", 0),
     "clock advance": ("1", 0),
     "scan show": ("", 0),
     "scan rewind": ("ethereum --to 1", 1),
@@ -56,7 +58,10 @@ COMMANDS: Final[dict[str, tuple[str, int]]] = {
     "payouts settle": (f"{MERCHANT} --as paid --yes", 1),
 }
 # They open no database.
-WITHOUT_DATABASE: Final = {"secrets new", "wallet init", "wallet descriptor", *(DEVELOPMENT.keys() - {"clock"})}
+WALLET: Final = {f"wallet {command}" for command in ("init", "verify", "rekey", "addresses", "descriptor")}
+WITHOUT_DATABASE: Final = {"secrets new", *WALLET}
+# Their commands make a database, or run in one's stead.
+OF_DEVELOPMENT: Final = DEVELOPMENT.keys() - {"clock"}
 
 
 @pytest.fixture
@@ -88,7 +93,8 @@ def test_the_tests_owner_is_productions(database: str) -> None:
 
 
 def test_every_command_is_in_the_table() -> None:
-    assert set(named(get_command(build()))) == COMMANDS.keys() | WITHOUT_DATABASE
+    there = {name for name in named(get_command(build())) if name.split()[0] not in OF_DEVELOPMENT}
+    assert there == COMMANDS.keys() | WITHOUT_DATABASE
 
 
 def named(command: Any, *path: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from chains import registry
 from chains.keys import Keys
 from chains.keystore import unseal
-from cli.wallet import app
+from cli.wallet.commands import app
 
 MNEMONIC = "abandon " * 11 + "about"
 PASSPHRASE = "correct horse battery staple"

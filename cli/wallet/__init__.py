@@ -1,0 +1,1 @@
+"""Makes, checks and reads the gateway's root secret."""
