@@ -13,6 +13,8 @@ from core.catalogue.catalogue import Pair
 
 NATIVE: Final = "native"
 """The ordinal of a transfer that the transaction itself makes, rather than one of its logs."""
+CHARGE: Final = "charge"
+"""The ordinal by which providers are asked for a charge, as for a deposit to the charged address."""
 ERROR_CHARS_MAX: Final = 500
 WITNESSES_MIN: Final = 2
 """The number of providers that have to agree before money depends on an answer: one may lie, or err."""

@@ -15,12 +15,15 @@ log = structlog.get_logger()
 
 
 def note(reading: Reading) -> int:
-    """Record a block's charges; leave out those that a second reading does not show. Records no deposits."""
+    """Record a block's charges, and doubt those that only one of its readings shows. Records no deposits.
+
+    Of a single provider, a second reading adds charges that count at once.
+    """
     network, block = reading.network, reading.scan.block
     if not traits_of(network).has_charges:
         return 0
     shown = [row for charge in reading.scan.charges if (row := _row(reading, charge)).units]
-    charges.note(shown)
+    charges.note(shown, is_doubted=reading.is_late and reading.chain.providers > 1)
     if reading.is_late:
         for txid in charges.doubt(network.code, height=block.height, block_hash=block.hash, shown=shown):
             log.error("rescan.charge_differs", network=network.code, height=block.height, txid=txid)

@@ -1,4 +1,4 @@
-"""Asks witnesses about deposits and top-ups that need them. Notified by the scheduler, network by network.
+"""Asks witnesses about deposits, top-ups and charges that need them. Notified by the scheduler, network by network.
 
 A deposit or a top-up is agreed on if at least two providers report the same transfer, and more do so than report
 another. Until then it waits, a deposit is shown as awaiting_quorum, and providers are asked again ever more rarely; the
@@ -18,7 +18,7 @@ from actors.scan import totals
 from actors.scan.reading import Matching
 from actors.scan.record import doubt, settle_owners, take_transfer
 from actors.scan.totals import Backing, is_denied, is_firm, recorded
-from chains.base import NATIVE, WITNESSES_MIN, Agreement, BlockScan, ChainError, Transfer
+from chains.base import CHARGE, NATIVE, WITNESSES_MIN, Agreement, BlockScan, ChainError, Recorded, Transfer
 from chains.family import HiddenReader, Reader
 from chains.net.budget import PartSpentError, part
 from core.catalogue.catalogue import Catalogue, Network
@@ -27,7 +27,8 @@ from models.db.base import repeat_on_deadlock, transaction
 from models.deposits import cursors, probes, witnesses
 from models.deposits.rows import Deposit, OwnerKind
 from models.outcomes import reversals
-from models.treasury import topup_doubts
+from models.treasury import charges, topup_doubts
+from models.treasury.charges import ChargeRow
 from models.treasury.rows import Topup
 
 log = structlog.get_logger()
@@ -39,7 +40,7 @@ ASKED_SHARE: Final = 0.25
 
 @network_tick("quorum")
 def seek_second_opinions(ctx: Context, network: Network, chain: Reader) -> None:
-    """Ask witnesses about a network's due deposits and top-ups, and settle the agreed deposits."""
+    """Ask witnesses about a network's due deposits, top-ups and charges, and settle the agreed deposits."""
     witnesses.forget_hours()
     code = network.code
     due = witnesses.due(code, confirmations=network.confirmations, limit=ASKED_PER_STEP)
@@ -55,6 +56,8 @@ def seek_second_opinions(ctx: Context, network: Network, chain: Reader) -> None:
         settle_owners(ctx, concerned)
     for topup in topup_doubts.due(code, limit=ASKED_PER_STEP):
         _judge(ctx.catalogue, chain, topup)
+    for charge in charges.due(code, limit=ASKED_PER_STEP) if traits_of(network).has_charges else ():
+        _weigh(chain, charge)
 
 
 def _settled(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> set[tuple[OwnerKind, UUID]]:
@@ -198,9 +201,37 @@ def _judge(catalogue: Catalogue, chain: Reader, asked: Topup) -> None:
         topup_doubts.put_off(asked, _problem(answer, chain, asked))
 
 
+def _weigh(chain: Reader, asked: ChargeRow) -> None:
+    """Let a doubted charge count, or leave it out, by the word of two providers; else ask again later."""
+    answer = chain.second_opinion(
+        Recorded(
+            txid=asked.txid,
+            ordinal=CHARGE,
+            currency=asked.currency,
+            units=int(asked.units),
+            recipient=asked.address,
+            height=asked.block_height,
+            block_hash=asked.block_hash,
+        )
+    )
+    if is_firm(answer):
+        charges.agree(asked)
+    elif is_denied(answer):
+        if charges.deny(asked):
+            log.error("charge.denied", network=asked.network, txid=asked.txid, units=int(asked.units))
+    else:
+        problem = _voices(answer, chain)
+        log.warning("charge.awaits_witness", network=asked.network, txid=asked.txid, problem=problem)
+        charges.put_off(asked, problem)
+
+
 def _problem(answer: Agreement, chain: Reader, asked: Deposit | Topup) -> str:
     """Describe why a deposit or top-up is not agreed on, and log it."""
-    voices = f"{answer.same} of {chain.providers} providers agree, {answer.other} tell otherwise"
-    problem = f"{voices}; {answer.problem}" if answer.problem else voices
+    problem = _voices(answer, chain)
     log.warning("deposit.awaits_witness", network=asked.network, txid=asked.txid, problem=problem)
     return problem
+
+
+def _voices(answer: Agreement, chain: Reader) -> str:
+    voices = f"{answer.same} of {chain.providers} providers agree, {answer.other} tell otherwise"
+    return f"{voices}; {answer.problem}" if answer.problem else voices

@@ -12,6 +12,7 @@ from statistics import median_low
 from typing import Final
 
 from chains.base import (
+    CHARGE,
     AbsentError,
     Block,
     BlockScan,
@@ -159,17 +160,19 @@ class TonReader(FinalReader[Toncenter]):
         return nodes.header(node, height)
 
     def _has(self, node: Toncenter, recorded: Recorded) -> bool:
-        """Return True if a node has a deposit in its block, by the transactions of the account's shard there."""
+        """Return True if a node has a deposit or a charge in its block, by the account's transactions there.
+
+        The id of a transaction is the hash of all that it does, so that it proves the units of a charge.
+        """
         block = nodes.header(node, recorded.height)
         if block.hash != recorded.block_hash:
             return False
         account = self._account_of(recorded)
-        theirs = (each for each in self._at(node, block, account) if each.account == account)
-        return any(
-            is_same(transfer, recorded)
-            for seen in theirs
-            for transfer in transfers_of(scan_block.read_whole(seen.raw), self._assets)
-        )
+        at = (each for each in self._at(node, block, account) if each.account == account)
+        theirs = (scan_block.read_whole(each.raw) for each in at)
+        if recorded.ordinal == CHARGE:
+            return any(each.hash.hex() == recorded.txid for each in theirs)
+        return any(is_same(transfer, recorded) for each in theirs for transfer in transfers_of(each, self._assets))
 
     def _at(self, node: Toncenter, block: Block, account: str) -> Iterable[Seen]:
         """Yield the transactions of a master block in the shards of an account."""

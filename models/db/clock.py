@@ -35,6 +35,7 @@ WAITS: Final = (
     Wait("rate_sources", "ask_at"),
     Wait("deposit_quorums", "next_attempt_at", "agreed_at IS NULL"),
     Wait("treasury_topups", "next_attempt_at", "status = 'pending'"),
+    Wait("charges", "next_attempt_at", "status = 'doubted'"),
     Wait("webhook_deliveries", "next_attempt_at", "status IN ('pending', 'retrying')"),
     Wait("webhook_deliveries", "leased_until", "status IN ('pending', 'retrying')"),
     Wait("emails", "next_attempt_at", "status = 'pending'"),

@@ -130,7 +130,7 @@ def moved_native_units(network: str, at: str, gas_currency: str, *, height: int)
         "SELECT COALESCE((SELECT sum(units) FROM spend_movements WHERE network = %(network)s AND address = %(at)s"
         "   AND currency = %(currency)s AND height <= %(height)s), 0)"
         " - COALESCE((SELECT sum(units) FROM charges WHERE network = %(network)s AND address = %(at)s"
-        "   AND currency = %(currency)s AND block_height <= %(height)s AND status <> 'doubted'), 0)",
+        "   AND currency = %(currency)s AND block_height <= %(height)s AND status IN ('pending', 'booked')), 0)",
         {"network": network, "at": at, "currency": gas_currency, "height": height},
     )
     return units

@@ -171,7 +171,7 @@ def _flows(network: str, hot: str, height: int, *, without: Collection[UUID] = (
         "SELECT currency, decimals, sum(units) AS units FROM (SELECT currency, decimals, units FROM spend_movements"
         "   WHERE network = %s AND address = %s AND height <= %s"
         "   UNION ALL SELECT currency, decimals, -units FROM charges"
-        "   WHERE network = %s AND address = %s AND block_height <= %s AND status <> 'doubted'"
+        "   WHERE network = %s AND address = %s AND block_height <= %s AND status IN ('pending', 'booked')"
         "   UNION ALL SELECT m.currency, m.decimals, -m.units FROM spends s JOIN spend_movements m ON m.spend_id = s.id"
         f"   WHERE s.network = %s AND s.settled_at IS NULL AND {_MISPLACED} AND m.address = %s AND m.height <= %s"
         "   AND s.id <> ALL(%s::uuid[])"

@@ -8,7 +8,18 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from chains.base import SKIPPED, Agreement, Block, BlockScan, Ours, ProviderError, Recorded, Skipped, Transfer
+from chains.base import (
+    CHARGE,
+    SKIPPED,
+    Agreement,
+    Block,
+    BlockScan,
+    Ours,
+    ProviderError,
+    Recorded,
+    Skipped,
+    Transfer,
+)
 from chains.spending import Departure
 
 
@@ -101,8 +112,11 @@ class PaperReader:
 
     def second_opinion(self, recorded: Recorded) -> Agreement:
         scan = self.scans.get(recorded.height)
-        shown = scan.transfers if scan and scan.block.hash == recorded.block_hash else ()
-        has_it = any(
+        there = scan if scan and scan.block.hash == recorded.block_hash else None
+        shown = there.transfers if there else ()
+        charged = {(each.txid, each.address, each.units) for each in there.charges} if there else set()
+        is_charge = recorded.ordinal == CHARGE
+        has_it = (is_charge and (recorded.txid, recorded.recipient, recorded.units) in charged) or any(
             (each.txid, each.ordinal, each.currency, each.units, each.recipient)
             == (recorded.txid, recorded.ordinal, recorded.currency, recorded.units, recorded.recipient)
             for each in shown

@@ -34,6 +34,8 @@ from core.catalogue.catalogue import Pair
 
 # The ordinal of jettons: they have a transaction of their own.
 JETTONS_ORDINAL: Final = "jettons"
+# The most that an account owes besides the coin of the message: rent of many years. More is a provider's invention.
+CHARGE_UNITS_MAX: Final = 10 * 10**9
 # Pages of one block of a shard.
 PAGES_MAX: Final = 1_000
 
@@ -178,6 +180,8 @@ def _charges(ours: Iterable[Transaction], assets: Assets, hot: str | None) -> It
     for transaction in ours:
         credit = coin_credit(transaction, assets.jettons, hot=hot)
         units = charge_units(transaction, 0 if credit is None else credit.units)
+        if units > transaction.incoming.units + CHARGE_UNITS_MAX:
+            raise ContradictionError(f"no account is charged {units} units")
         if units:
             yield Charge(txid=transaction.hash.hex(), address=transaction.address, units=units)
 

@@ -71,16 +71,23 @@ CREATE TABLE charges (
     units numeric NOT NULL CHECK (scale(units) = 0 AND units <> 0 AND abs(units) < 1e78),
     block_height bigint NOT NULL,
     block_hash text NOT NULL,
-    -- doubted: a second reading of the block does not show it; it counts nowhere.
-    status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'booked', 'doubted')),
+    -- doubted: one of two readings of the block alone shows it, and providers are asked. denied: they lack it. Both
+    -- count nowhere.
+    status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'booked', 'doubted', 'denied')),
     -- In the ledger's units.
     booked_units numeric NOT NULL DEFAULT 0 CHECK (scale(booked_units) = 0 AND abs(booked_units) < 1e78),
+    -- When two providers had shown it; later readings no longer doubt it.
+    agreed_at timestamptz,
+    attempts integer NOT NULL DEFAULT 0,
+    next_attempt_at timestamptz NOT NULL DEFAULT app_now(),
+    problem text NOT NULL DEFAULT '',
     PRIMARY KEY (network, txid, address),
     CHECK (status = 'booked' OR booked_units = 0)
 );
 CREATE INDEX charges_by_address ON charges (network, address, block_height) INCLUDE (currency, decimals, units, status);
 CREATE INDEX charges_by_height ON charges (network, block_height);
 CREATE INDEX charges_pending ON charges (network, block_height) WHERE status = 'pending';
+CREATE INDEX charges_doubted ON charges (network, next_attempt_at) WHERE status = 'doubted';
 
 -- How far the walk over unswept addresses has come, by network and walker; '' at its beginning. gas: what is left of
 -- the gas that deposit addresses were given is swept where that is worth its fee.

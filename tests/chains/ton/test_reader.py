@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chains.base import AbsentError, DisagreementError, NotYetError, Place, ProviderError
+from chains.base import CHARGE, AbsentError, DisagreementError, NotYetError, Place, ProviderError, Recorded
 from chains.spending import Departure
 from chains.ton import boc, messages, requests
 from chains.ton.cells import Cell
@@ -53,6 +53,16 @@ def give_hot(chain: World, units: int = 100 * TON) -> None:
 
 def charges(chain: World, first: int) -> list[tuple[str, int]]:
     return [(charge.address, charge.units) for scan in chain.scans(first) for charge in scan.charges]
+
+
+def charge_of(chain: World, first: int) -> Recorded:
+    """Return the only charge of the blocks from one on that a row has."""
+    block = next(scan for scan in chain.scans(first) if scan.charges)
+    [charge] = block.charges
+    return Recorded(
+        txid=charge.txid, ordinal=CHARGE, currency="TON", units=charge.units, recipient=charge.address,
+        height=block.block.height, block_hash=block.block.hash,
+    )  # fmt: skip
 
 
 # Reading -------------------------------------------------------------------------------------------------------------
@@ -107,6 +117,13 @@ def test_charges_are_what_an_address_lost_besides_its_spends(chain: World) -> No
     received = chain.simulator.ran[HOT.address][-1].transaction
     assert charges(chain, back) == [(HOT.address, received.total_fees - TON)]
     assert chain.transfers(back) == []
+
+    assert [chain.reader.second_opinion(asked).same for asked in (charge_of(chain, first), charge_of(chain, back))] == [
+        1, 1,
+    ]  # fmt: skip
+    others = {"txid": "ab" * 32}, {"recipient": OURS.address}, {"block_hash": "ab" * 32}
+    for other in others:
+        assert chain.reader.second_opinion(replace(charge_of(chain, first), **other)).other == 1
 
     bounced = chain.send(HOT, coin(OTHER, TON, bounce=True))
     chain.simulator.settle()

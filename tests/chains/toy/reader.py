@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from statistics import median_low
 
 from chains.base import (
+    CHARGE,
     SKIPPED,
     Agreement,
     Block,
@@ -289,7 +290,9 @@ class ToyReader:
             for tx in block.txs
             for one in self._transfers(block.failed, tx)
         }
-        return block.hash == recorded.block_hash and wanted in pairs
+        charged = {(self._id_of(block, txid), CHARGE, *rest) for txid, *rest in block.charged}
+        is_charged = (recorded.txid, recorded.ordinal, recorded.recipient, recorded.units) in charged
+        return block.hash == recorded.block_hash and (wanted in pairs or is_charged)
 
     def _snapshot_of(self, node: ToyNode, places: Sequence[Place]) -> Snapshot:
         tip = block_at(node, checked(node.ask("head"), int))

@@ -143,6 +143,37 @@ def test_a_charge_that_a_second_reading_lacks_counts_nowhere(chain: Chain) -> No
     assert_sound()
 
 
+def test_a_doubted_charge_counts_again_once_providers_agree(chain: Chain) -> None:
+    pin_hot()
+    one, other = charge(chain, "0xa"), charge(chain, "0xb")
+    block = {"height": chain.height, "block_hash": chain._hash()}
+    charges.doubt("ethereum", **block, shown=[])
+    first, second = charges.due("ethereum", limit=9)
+    assert (first.txid, second.txid, charges.due("ethereum", limit=1)) == ("0xa", "0xb", [first])
+    charges.put_off(second, "providers disagree")
+    assert charges.due("ethereum", limit=9) == [first]
+    assert [charges.agree(first), charges.agree(first), charges.deny(second), charges.deny(second)] == [
+        True, False, True, False,
+    ]  # fmt: skip
+    assert addresses.moved_native_units("ethereum", HOT, "ETH", height=chain.height) == -7
+    assert charges.doubt("ethereum", **block, shown=[]) == [], "both are decided"
+    with transaction():
+        assert charges.note([one, other], is_doubted=True) == 0
+    mature(chain)
+    assert (book(), listed()) == (1, [("0xa", "booked", 7), ("0xb", "denied", 0)])
+    assert_sound()
+
+
+def test_a_charge_of_a_block_that_was_replaced_is_not_decided(chain: Chain) -> None:
+    chain.mine()
+    charge(chain)
+    charges.doubt("ethereum", height=chain.height, block_hash=chain._hash(), shown=[])
+    [asked] = charges.due("ethereum", limit=9)
+    for decide in (charges.agree, charges.deny):
+        assert not decide(asked.but(block_hash="0xanother"))
+    assert listed() == [("0xin", "doubted", 0)]
+
+
 @pytest.mark.parametrize("height", [0, 1])
 def test_a_block_has_charges_or_not(chain: Chain, height: int) -> None:
     charge(chain)

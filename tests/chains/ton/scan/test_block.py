@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +15,16 @@ from chains.ton import boc, transactions
 from chains.ton.cells import CellError
 from chains.ton.credits import charge_units, is_departure
 from chains.ton.jettons import JETTONS
-from chains.ton.scan.block import Read, Seen, assets_of, departed, departure_id, matched
+from chains.ton.scan.block import (
+    CHARGE_UNITS_MAX,
+    Read,
+    Seen,
+    _charges,
+    assets_of,
+    departed,
+    departure_id,
+    matched,
+)
 from tests.chains.ton.reading import CATALOGUE, STRANGER, World, finds, lying
 from tests.chains.ton.recorded import TRANSACTIONS
 from tests.chains.ton.world import TON, coin
@@ -64,6 +75,15 @@ def test_a_page_without_an_end_is_left_at_once(chain: World) -> None:
         with pytest.raises(ContradictionError, match="no last page"):
             liar.scan(first)
         assert liar.nodes[0].asked.count("getBlockTransactionsExt") == 1
+
+
+def test_a_charge_that_no_account_can_owe_is_refused() -> None:
+    """No proof shows that a transaction is in its block: a provider may make one of any fees."""
+    due = transactions.read(boc.read_base64(TRANSACTIONS["rent_due"][0]))
+    most = replace(due, total_fees=due.incoming.units + CHARGE_UNITS_MAX)
+    for made, is_refused in ((due, False), (most, False), (replace(most, total_fees=most.total_fees + 1), True)):
+        with pytest.raises(ContradictionError, match="charge") if is_refused else nullcontext():
+            assert len([*_charges([made], assets_of([]), None)]) == 1
 
 
 def test_what_a_wallet_returns_is_no_departure() -> None:
