@@ -8,7 +8,7 @@ from typing import Annotated, Final, NoReturn
 
 import typer
 
-from cli.output import CommandError
+from cli.output import CommandError, plain
 from core import __version__
 from core.secrets.secretbox import SecretBoxError
 from core.settings.settings import SettingsError
@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _refuse(problem: str, *, as_json: bool) -> NoReturn:
-    print(f"sluice: {problem}", file=sys.stderr)
+    print("\n".join(plain(line) for line in f"sluice: {problem}".split("\n")), file=sys.stderr)
     if as_json:
         print(json.dumps({"error": problem}, ensure_ascii=False))
     sys.exit(1)

@@ -9,6 +9,13 @@ import typer
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
 
+def plain(text: str) -> str:
+    r"""Return text in which control characters are visible, as \x1b: a terminal shows them, and obeys none."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
 class CommandError(Exception):
     """The command cannot do this; the message is for the operator."""
 

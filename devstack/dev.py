@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from devstack.running import commands
+from devstack.running.listen import listen
+from devstack.running.pay import pay
 
 if TYPE_CHECKING:
     from devstack.stack import Stack
@@ -38,6 +40,9 @@ ReadyFileOption = Annotated[
 app = typer.Typer(invoke_without_command=True, help="The whole gateway on this machine, and commands that use it.")
 app.command("run", context_settings={"allow_interspersed_args": False})(commands.run)
 app.command("env")(commands.print_env)
+app.command("clock")(commands.move_clock)
+app.command("pay")(pay)
+app.command("listen")(listen)
 
 
 @app.callback()
@@ -68,9 +73,11 @@ def serve(stack: Stack, console: Console) -> int:
 
 
 def summary(stack: Stack, console: Console) -> None:
-    """Print the addresses and keys for trying the API."""
-    console.fact("API", stack.base_url)
-    console.fact("reference", f"{stack.base_url}/openapi.json")
-    console.fact("public id", stack.accounts.merchant.public_id)
-    console.fact("secret", stack.accounts.merchant.secret)
-    console.fact("logs", stack.logs)
+    """Print the card: addresses, both keys of the shop, and the commands for another terminal."""
+    from devstack.story.card import commands_of, facts_of  # noqa: PLC0415  as the stack
+
+    for name, value in facts_of(stack):
+        console.fact(name, value)
+    console.heading("In another terminal")
+    for command, meaning in commands_of(stack):
+        console.line(f"    {command:<44} {meaning}")

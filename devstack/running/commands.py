@@ -1,15 +1,18 @@
-"""`sluice dev run` and `sluice dev env`: use the stack that another terminal runs. Added by devstack.dev."""
+"""`sluice dev run`, `dev env` and `dev clock`: use the stack that another terminal runs. Added by devstack.dev."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
 from cli.output import CommandError, JsonFlag, show
+from cli.shell.durations import seconds
+from devstack.running.asking import order
 from devstack.running.state import RunningStack, find
 
 FolderOption = Annotated[
@@ -35,7 +38,21 @@ def run(
         raise CommandError(f"{command[0]!r} cannot be run: {getattr(error, 'strerror', None) or error}") from None
 
 
+def move_clock(
+    ctx: typer.Context,
+    duration: Annotated[int, typer.Argument(parser=seconds, metavar="DURATION", help="As 90, 1h30m or 2d.")],
+    data: FolderOption = None,
+    *,
+    as_json: JsonFlag = False,
+) -> None:
+    """Move the stack's clocks forward: the gateway's and its chains'."""
+    order(open_stack(ctx, data), "advance", seconds=duration)
+    show({"advanced_s": duration}, [f"the stack's clocks are {duration} s further"], as_json=as_json)
+
+
 def print_env(ctx: typer.Context, data: FolderOption = None, *, as_json: JsonFlag = False) -> None:
     """Print the stack's variables for a shell: eval "$(sluice dev env)"."""
     variables = open_stack(ctx, data).variables()
-    show(variables, [f"export {name}={shlex.quote(value)}" for name, value in variables.items()], as_json=as_json)
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+    programs = shlex.quote(str(Path(sys.executable).parent))
+    show(variables, [*lines, f'export PATH={programs}:"$PATH"'], as_json=as_json)

@@ -95,6 +95,11 @@ def settings_here(inherited: Mapping[str, str]) -> dict[str, str] | None:
     return stack.environment(inherited)
 
 
+def is_running(folder: Path) -> bool:
+    """Return True while a stack serves from a folder."""
+    return _read(folder) is not None
+
+
 def without_stack(inherited: Mapping[str, str]) -> dict[str, str]:
     """Return an environment without the stores of another stack: a new stack starts its own."""
     if not inherited.get(FOLDER):

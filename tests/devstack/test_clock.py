@@ -34,6 +34,14 @@ def test_the_clock_moves_and_adds_up(sluice_db: CommandLine) -> None:
     assert ahead_s(sluice_db) == 3660
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("90s", 90), ("1h", 3600), ("1h30m", 5400), ("2d", 172_800), ("1d1h1m1s", 90_061), ("90m", 5400)],
+)
+def test_a_duration_is_read_as_it_is_written(sluice_db: CommandLine, text: str, seconds: int) -> None:
+    assert sluice_db("clock", "advance", text, "--json").json["advanced_s"] == seconds
+
+
 def test_rates_are_as_fresh_as_before(sluice_db: CommandLine) -> None:
     base.connect(sluice_db.env["DATABASE_URL"])
     base.execute("INSERT INTO rates (currency, usd, source, quoted_at) VALUES ('USDT', 1, 'test', app_now())")
@@ -66,7 +74,10 @@ def test_nothing_moves_while_a_chain_is_away(sluice_db: CommandLine, node: JsonR
     assert ahead_s(sluice_db) == 0
 
 
-@pytest.mark.parametrize("seconds", ["0", "-1", "1.5", "nan", "99999999999", ""])
+@pytest.mark.parametrize(
+    "seconds",
+    ["0", "-1", "1.5", "nan", "99999999999", "", "0h", "1h30", "30m1h", "1H", "h", "1 h", "1h\n", "\u0661h", "4000d"],
+)
 def test_only_a_sensible_number_of_seconds_is_taken(sluice_db: CommandLine, seconds: str) -> None:
     assert sluice_db("clock", "advance", "--", seconds).code == 2
     assert ahead_s(sluice_db) == 0
