@@ -79,7 +79,7 @@ def test_hostile_text_is_shown_and_not_obeyed(capsys: pytest.CaptureFixture[str]
 
 
 class Shop(BaseHTTPRequestHandler):
-    """A shop that keeps what it gets, and answers as told."""
+    """A shop that keeps what it gets, and answers with its status."""
 
     status = 204
     got: list[tuple[dict[str, str], bytes]]

@@ -167,17 +167,17 @@ def test_a_number_of_payments_has_bounds(dev: Any, gateway: Gateway, times: str)
 
 
 @pytest.mark.parametrize(
-    ("found", "line"),
+    ("rows", "line"),
     [
         ([], "no payment of this stack has the order_id order-1"),
         ([(NUMBER, "A"), (OTHER, "B")], "2 merchants have an order order-1: name the payment by its number"),
     ],
 )
 def test_an_order_that_names_no_one_payment_is_refused(
-    dev: Any, monkeypatch: pytest.MonkeyPatch, found: list[tuple[str, str]], line: str
+    dev: Any, monkeypatch: pytest.MonkeyPatch, rows: list[tuple[str, str]], line: str
 ) -> None:
     monkeypatch.setattr(pay, "_database", _nothing)
-    monkeypatch.setattr(pay.base, "rows", lambda *_: found)
+    monkeypatch.setattr(pay.base, "rows", lambda *_: rows)
     assert line in dev("order-1").err
 
 

@@ -57,14 +57,14 @@ def test_its_commands_work_as_printed(one_stack: Stack, tmp_path: Path) -> None:
     # The doctor's verdict is about this machine.
     text = here("".join(script)).replace("sluice doctor\n", "sluice doctor --help >/dev/null\n")
 
-    heard = tmp_path / "listen.txt"
-    with listening(one_stack, heard):
+    printed = tmp_path / "listen.txt"
+    with listening(one_stack, printed):
         done = subprocess.run(
             ["/bin/bash", "-eu", "-c", text], env=environment(one_stack), capture_output=True, text=True, timeout=60,
             check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
-        wait_for(lambda: re.search(r"invoice\.paid \S+ verified\n.*quickstart-1", heard.read_text()), limit_s=60)
+        wait_for(lambda: re.search(r"invoice\.paid \S+ verified\n.*quickstart-1", printed.read_text()), limit_s=60)
 
     first, _ = json.JSONDecoder().raw_decode(done.stdout)
     assert first["result"]["order_id"] == "quickstart-1"
