@@ -1,7 +1,10 @@
 """How gunicorn serves the API: `gunicorn api.wsgi:app` finds this file in the project's folder by itself."""
 
+from typing import Any
+
 from api.http.worker import serving
 from core.settings.settings import load_settings
+from models.db import counts
 
 _settings = load_settings(role="web")
 bind = _settings.listens_on
@@ -26,3 +29,8 @@ control_socket_disable = True
 # The API writes its own log, with request ids and without secrets.
 accesslog = None
 errorlog = "-"
+
+
+def worker_exit(_server: Any, _worker: Any) -> None:
+    """Write the last counts of a worker process that ends."""
+    counts.end()

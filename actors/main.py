@@ -38,10 +38,15 @@ def start(queues: frozenset[str]) -> SluiceBroker:
         raise
 
 
+def process_name(queues: frozenset[str]) -> str:
+    """Return the name of a worker of these queues, in the log and in metrics."""
+    return f"worker-{'-'.join(sorted(queues))}"
+
+
 def boot(queues: frozenset[str]) -> SluiceBroker:
     """Read the settings, open the log and the stores, and declare the actors of these queues."""
     settings = load_settings(role="signer" if SIGNER_QUEUE in queues else "worker")
-    name = f"worker-{'-'.join(sorted(queues))}"
+    name = process_name(queues)
     log.configure(settings, process=name)
     if queues <= AWAITED_QUEUES:
         base.connect(
@@ -66,9 +71,10 @@ def boot(queues: frozenset[str]) -> SluiceBroker:
 def connections_max(queues: frozenset[str], *, threads: int) -> int:
     """Return the number of connections to PostgreSQL that a worker may open.
 
-    One for each thread, one that reads ahead and one that reserves addresses, where a caller waits.
+    One for each thread, one that writes counts, and where a caller waits one that reads ahead and one that reserves
+    addresses.
     """
-    return threads + (2 if queues <= AWAITED_QUEUES else 0)
+    return threads + 1 + (2 if queues <= AWAITED_QUEUES else 0)
 
 
 THREADS: Final = threads_of(sys.argv[1:]) if __name__ == "__main__" else 0
@@ -79,4 +85,4 @@ dramatiq.set_broker(BROKER)
 gc.freeze()
 
 if __name__ == "__main__":
-    work(BROKER, threads=THREADS)
+    work(BROKER, threads=THREADS, process=process_name(served_queues(sys.argv[1:])))

@@ -16,7 +16,7 @@ from core.catalogue.catalogue import Network
 from core.logs import log
 from core.settings.rules import Role
 from core.settings.settings import Settings, load_settings
-from models.db import after_commit, base
+from models.db import after_commit, base, counts
 from models.db.base import repeat_on_deadlock, transaction
 from models.merchants import emails
 
@@ -44,6 +44,7 @@ def database() -> Iterator[Settings]:
     try:
         yield settings
     finally:
+        counts.push()
         base.close()
 
 

@@ -26,6 +26,7 @@ from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
 from chains.net import at_once
+from core.logs import counters
 from devstack.bitcoin.node import BitcoinNode
 from devstack.evm.anvil import Anvil
 from devstack.servers.postgres import Postgres
@@ -33,6 +34,7 @@ from devstack.servers.valkey import Valkey
 from devstack.supervise.leash import Leash
 from devstack.supervise.ports import free_port
 from models.addresses import pool as address_pool
+from models.db import counts
 from tests import coverage
 from tests.models.builders import Chain
 from tests.peers.databases.owner import OWNER, as_owner, make_owner
@@ -88,6 +90,13 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr("models.db.after_commit._Process.quiet_until", 0.0)
     monkeypatch.setattr("models.db.after_commit._Process.send", lambda *bell: bells.append(":".join(bell)))
     return bells
+
+
+@pytest.fixture(autouse=True)
+def _counts_from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count from zero in each test, whose database has no counts either."""
+    monkeypatch.setattr(counters._Process, "counters", counters.Counters())
+    monkeypatch.setattr("models.db.counts._Process.reporter", counts.Reporter("tests"))
 
 
 @pytest.fixture(autouse=True)

@@ -21,6 +21,7 @@ from actors.queue.call_specs import CallSpec
 from actors.queue.consumer import redis_id
 from actors.queue.gathering import Gathering, gathering_of
 from actors.queue.messages import UNDECIDED, Answer, CallMessage, CallReply, answer_key, bound_to
+from actors.queue.middleware import note_failure
 from actors.queue.registry import Registration, register
 from core.errors import DomainError, TooManyRequestsError
 from models.db.base import (
@@ -208,6 +209,7 @@ def _outcome(function: CallFunction, info: CallInfo, payload: bytes) -> Answer:
         return UNDECIDED
     except Exception as error:  # noqa: BLE001 - whatever it was, the caller finds out what PostgreSQL knows
         _report(error)
+        note_failure()
         return UNDECIDED
     return Answer(kind="done", body=reply.body, replayed=reply.replayed)
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import structlog
 
+from actors.queue.middleware import note_failure
 from models.db.base import StoreUnavailableError, repeat_on_deadlock
 
 P = ParamSpec("P")
@@ -24,4 +25,5 @@ def isolated(row: UUID, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
     except Exception:
         # A broken row must not keep the others from their turn.
         log.exception("step.failed", row=str(row))
+        note_failure()
         return None

@@ -1,4 +1,4 @@
-"""Surrounds every message: log context, and threads that leave no connection behind.
+"""Surrounds every message: log context, counts, and threads that leave no connection behind.
 
 Used by actors.queue.broker.
 Nothing is retried here: calls are answered or given up, and the scheduler notifies doorbells again.
@@ -6,7 +6,9 @@ Nothing is retried here: calls are answered or given up, and the scheduler notif
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from dramatiq import Broker, Middleware
@@ -15,6 +17,8 @@ from dramatiq.middleware import SkipMessage
 from dramatiq.worker import Worker, WorkerThread
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
+from actors.queue.gathering import gathering_of
+from core.logs import counters
 from models.db import base
 
 if TYPE_CHECKING:
@@ -25,10 +29,28 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 
-class Entrance(Middleware):
-    """Keeps an actor to its own queue, and adds the actor and its HTTP request to log lines.
+UNKNOWN: Final = "(unknown)"
 
-    One middleware for both: each middleware costs each message a dozen calls.
+
+class _Message(threading.local):
+    """The thread's message: when its actor began, and whether it ran into a fault that it reported itself."""
+
+    began_at = 0.0
+    is_failed = False
+
+
+_message: Final = _Message()
+
+
+def note_failure() -> None:
+    """Count the thread's message as failed, though its actor ends as usual."""
+    _message.is_failed = True
+
+
+class Entrance(Middleware):
+    """Keeps an actor to its own queue, counts its messages, and adds the actor and its HTTP request to log lines.
+
+    One middleware for all: each middleware costs each message a dozen calls.
     """
 
     def before_process_message(self, broker: Broker, message: MessageProxy) -> None:
@@ -38,6 +60,7 @@ class Entrance(Middleware):
         if actor is not None and actor.queue_name != message.queue_name:
             log.error("queue.misplaced", actor=message.actor_name, queue=message.queue_name)
             raise SkipMessage
+        _message.began_at, _message.is_failed = time.monotonic(), False
         request_id = message.kwargs.get("request_id")
         bind_contextvars(actor=message.actor_name, **({"request_id": request_id} if request_id else {}))
 
@@ -49,9 +72,27 @@ class Entrance(Middleware):
         result: Any | None = None,
         exception: BaseException | None = None,
     ) -> None:
-        """Clear the log context, and release the connection to PostgreSQL for other threads."""
+        """Count the message, clear the log context, and release the connection to PostgreSQL for other threads."""
+        _count(message, is_failed=_message.is_failed or exception is not None)
         clear_contextvars()
         base.release()
+
+    def after_nack(self, broker: Broker, message: MessageProxy) -> None:
+        """Count a message that was put among the dead letters, or passed on."""
+        # Anything may be written into a queue, and a label is kept for good.
+        actor = message.actor_name if message.actor_name in broker.actors else UNKNOWN
+        counters.count("dramatiq_message_rejects", message.queue_name, actor)
+
+
+def _count(message: MessageProxy, *, is_failed: bool) -> None:
+    """Count a message by dramatiq's names; a gathering as the messages that were settled together."""
+    labels, gathering = (message.queue_name, message.actor_name), gathering_of(message.kwargs)
+    times = 1 if gathering is None else len(gathering.settled)
+    took_ms = round((time.monotonic() - _message.began_at) * 1000)
+    counters.count("dramatiq_messages", *labels, by=times)
+    counters.observe("dramatiq_message_duration_milliseconds", *labels, parts=took_ms, times=times)
+    if is_failed:
+        counters.count("dramatiq_message_errors", *labels)
 
 
 class ThreadKeeping(Middleware):

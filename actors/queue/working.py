@@ -16,6 +16,8 @@ import structlog
 from dramatiq import Broker
 from dramatiq.worker import Worker
 
+from models.db import counts
+
 log = structlog.get_logger()
 
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -38,16 +40,18 @@ def threads_of(arguments: Sequence[str]) -> int:
     return threads
 
 
-def work(broker: Broker, *, threads: int) -> None:
+def work(broker: Broker, *, threads: int, process: str = "worker") -> None:
     """Process messages until a signal asks for the end, then finish those in hand. A second signal ends at once."""
     # Blocked before the threads start, which inherit that: only `sigwait` receives them, and nothing polls.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     worker = Worker(broker, worker_threads=threads, worker_timeout=IDLE_WAIT_MS)
     worker.start()
+    counts.report(process)
     log.info("worker.started", threads=threads)
     signal.sigwait(STOP_SIGNALS)
     _end_on_another()
     worker.stop(timeout=SHUTDOWN_TIMEOUT_MS)
+    counts.end()
     broker.close()
 
 

@@ -1,7 +1,7 @@
 """Deletes rows that were kept long enough. Notified by the scheduler.
 
 These are answered calls, bodies of delivered webhooks, e-mails, completed batches, oracles' verdicts about addresses,
-and old sightings.
+old sightings, and the counts of ended processes, which are added up.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Final
 from actors.context import context
 from actors.queue.broker import doorbell, ring
 from models.batches import rows as batches
+from models.db import counts
 from models.deposits import sightings
 from models.invoices import quoting
 from models.merchants import emails
@@ -29,6 +30,7 @@ PORTIONS: Final[Mapping[Callable[..., int], int]] = {
     payout_queue.prune_verdicts: 1_000,
     sightings.prune: 1_000,
     quoting.forget_rates: 10_000,
+    counts.fold: 1_000,
 }
 # The number of invoices whose overdue quotes are written at once.
 OVERDUE_PER_STEP: Final = 200

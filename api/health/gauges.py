@@ -6,7 +6,8 @@ import functools
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 import structlog
@@ -17,6 +18,7 @@ from actors.queue.registry import QUEUES
 from api.gateway import Queues
 from api.health.attention import Attention
 from api.health.concerns import unpriced_coins
+from api.health.metrics import counter_metrics
 from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import Settings
 from models.addresses.reservations import level
@@ -48,6 +50,7 @@ LEDGER_INVARIANTS: Final = (
 )
 
 Probe = Callable[[], Iterable[Metric]]
+_NONE: Final[Mapping[str, Probe]] = MappingProxyType({})
 
 
 def _gauge(name: str, text: str, label: str, values: Iterable[tuple[str, float]]) -> Metric:
@@ -353,11 +356,15 @@ def ledger_gauges() -> Iterator[Metric]:
 
 
 class Gauges(Collector):
-    """All gauges. Each is read as rarely as allowed, in one thread at a time. A store that is down hides its own."""
+    """All gauges. Each is read as rarely as allowed, in one thread at a time. A store that is down hides its own.
 
-    def __init__(self, probes: dict[str, tuple[float, Probe]]) -> None:
-        """Take probes by name, each with the seconds for which its answer is used."""
+    Counters are read at each scrape: an older answer of this process would fall behind another process's.
+    """
+
+    def __init__(self, probes: Mapping[str, tuple[float, Probe]], fresh: Mapping[str, Probe] = _NONE) -> None:
+        """Take probes by name, each with the seconds for which its answer is used, and those that are always read."""
         self._probes = probes
+        self._fresh = fresh
         self._lock = threading.Lock()
         self._read: dict[str, tuple[float, list[Metric]]] = {}
 
@@ -372,26 +379,31 @@ class Gauges(Collector):
                 self._refresh()
             finally:
                 self._lock.release()
-        read = dict(self._read)
-        for _, metrics in read.values():
+        read = {name: metrics for name, (_, metrics) in dict(self._read).items()}
+        read |= {name: _attempted(name, probe) for name, probe in self._fresh.items()}
+        for metrics in read.values():
             yield from metrics
         yield _gauge(
             "sluice_scrape_ok",
-            "Whether the gauges of a source could be read.",
+            "Whether the metrics of a source could be read.",
             "source",
-            ((name, float(bool(read.get(name, (0.0, []))[1]))) for name in self._probes),
+            ((name, float(bool(read.get(name)))) for name in (*self._probes, *self._fresh)),
         )
 
     def _refresh(self) -> None:
         for name, (max_age_s, probe) in self._probes.items():
             if self._read.get(name, (float("-inf"), []))[0] + max_age_s > time.monotonic():
                 continue
-            try:
-                metrics = list(probe())
-            except Exception as error:  # noqa: BLE001 - a scrape reports a fault and does not fail itself
-                log.warning("metrics.unreadable", source=name, reason=str(error))
-                metrics = []
-            self._read[name] = (time.monotonic(), metrics)
+            self._read[name] = (time.monotonic(), _attempted(name, probe))
+
+
+def _attempted(name: str, probe: Probe) -> list[Metric]:
+    """Return a probe's metrics; none if it failed."""
+    try:
+        return list(probe())
+    except Exception as error:  # noqa: BLE001 - a scrape reports a fault and does not fail itself
+        log.warning("metrics.unreadable", source=name, reason=str(error))
+        return []
 
 
 def gauges(queues: Queues, settings: Settings, attention: Attention) -> Gauges:
@@ -414,5 +426,6 @@ def gauges(queues: Queues, settings: Settings, attention: Attention) -> Gauges:
             "address_pool": (SCRAPE_S, functools.partial(pool_gauges, settings)),
             "rates": (SCRAPE_S, functools.partial(rate_gauges, settings)),
             "ledger": (LEDGER_SCRAPE_S, ledger_gauges),
-        }
+        },
+        {"counters": counter_metrics},
     )

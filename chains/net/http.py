@@ -171,6 +171,7 @@ def _note(what: str, seconds: float, timeout_s: float, *, is_answer: bool, is_ti
     asked = usage.current()
     if asked is None:
         return
+    asked.count_request()
     budget.charge(asked, seconds)
     if is_answer or is_timeout:
         usage.note(what, seconds)

@@ -67,7 +67,8 @@ class Node(Generic[C]):
         self._verified_until = 0.0
         self._foreign_chain = ""
         self._refused_until = 0.0
-        self.usage = Usage()
+        # Numbered as in `sluice doctor`.
+        self.usage = Usage(network.code, str(number + 1))
         self._measured_at = float("-inf")
 
     @property
@@ -92,6 +93,7 @@ class Node(Generic[C]):
                 answer = question(self.client)
         except RateLimitedError as error:
             self.barred_until = time.monotonic() + error.retry_after_s
+            self.usage.count_failure()
             raise
         except (RefusedError, NotYetError) as error:
             if isinstance(error, RefusedError) and error.is_by_status:
@@ -99,11 +101,13 @@ class Node(Generic[C]):
             raise  # It lives and answers; another may know more.
         except ContradictionError:
             self.blame(rest_s=CONTRADICTION_S)
+            self.usage.count_failure()
             raise
         except ProviderError:
             # An answer cut off by the step's own budget is not the node's fault.
             budget.check()
             self.blame()
+            self.usage.count_failure()
             raise
         self._failures = 0
         return answer

@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from enum import StrEnum
 from typing import Final
 
+from core.logs import counters
+
 # A latency from this value on, and this many times the fastest node's, is slow.
 SLOW_FROM_S: Final = 0.3
 SLOW_FACTOR: Final = 4
@@ -38,7 +40,9 @@ class Kind(StrEnum):
 class Usage:
     """The latencies of one node. Threads may race on them; the worst is a lost measurement."""
 
-    def __init__(self) -> None:
+    def __init__(self, *owner: str) -> None:
+        """Take the network's code and the provider's number, if its requests are counted."""
+        self._owner = owner
         # (latency_s, measured_at) by kind and method; the methods are those of our own code, so they are few.
         self._measured: dict[tuple[Kind, str], tuple[float, float]] = {}
         # Calls that have not ended: kind, method, and when they began.
@@ -49,6 +53,16 @@ class Usage:
         self._silent_at = float("-inf")
         self._silent_until = 0.0
         self.answered_at = float("-inf")
+
+    def count_request(self) -> None:
+        """Count a request to the node, for the metrics."""
+        if self._owner:
+            counters.count("sluice_provider_requests", *self._owner)
+
+    def count_failure(self) -> None:
+        """Count a question that the node failed to answer, for the metrics."""
+        if self._owner:
+            counters.count("sluice_provider_failures", *self._owner)
 
     @property
     def is_left_out(self) -> bool:

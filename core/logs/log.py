@@ -9,11 +9,12 @@ import os
 import sys
 import threading
 from types import TracebackType
-from typing import cast
+from typing import Final, cast
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from core.logs import counters
 from core.logs.redact import Redactor, secrets_of
 from core.settings.settings import Settings
 
@@ -21,6 +22,8 @@ from core.settings.settings import Settings
 _CHATTY = ("apscheduler", "urllib3", "asyncio", "aiohttp", "web3", "tronpy", "peewee")
 
 _log = structlog.stdlib.get_logger("sluice")
+
+COUNTED_LEVELS: Final = frozenset({"warning", "error", "critical"})
 
 
 def configure(settings: Settings, *, process: str) -> None:
@@ -62,6 +65,11 @@ def bind_request(request_id: str) -> None:
 def _before_formatting(process: str) -> list[Processor]:
     facts = {"process": process, "pid": os.getpid()}
 
+    def count_line(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+        if event["level"] in COUNTED_LEVELS:
+            counters.count("sluice_log_lines", event["level"])
+        return event
+
     def add_facts(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
         return {**facts, **event}
 
@@ -69,6 +77,7 @@ def _before_formatting(process: str) -> list[Processor]:
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
         structlog.processors.add_log_level,
+        count_line,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         add_facts,
     ]

@@ -1,4 +1,4 @@
-"""Notifies actors of new work after the commit, when other processes can find it.
+"""Notifies actors of new work after the commit, when other processes can find it, and counts it then.
 
 Models name the actor, which they may not import; the process sets how to notify it (actors.queue.doorbells). A
 notification is a hint: any may be lost, since the scheduler's find the same work.
@@ -14,6 +14,8 @@ from time import monotonic
 from typing import Final
 
 import structlog
+
+from core.logs import counters
 
 log = structlog.get_logger()
 
@@ -40,9 +42,10 @@ class _Process:
 
 
 class _Kept(threading.local):
-    """The notifications of the thread's open transaction, or part of one, to send if it succeeds; None outside."""
+    """The notifications and counts of the thread's open transaction, or part of one, if it succeeds; None outside."""
 
     rings: dict[tuple[str, ...], None] | None = None
+    counts: dict[tuple[str, ...], int] | None = None
 
 
 _kept = _Kept()
@@ -66,13 +69,27 @@ def ring(actor: str, *args: str) -> None:
                 _Process.quiet_until = now + QUIET_S
 
 
+def count(family: str, *labels: str, by: int = 1) -> None:
+    """Add to a counter of core.logs.counters: inside a transaction after its commit, else at once."""
+    if _kept.counts is not None:
+        _kept.counts[family, *labels] = _kept.counts.get((family, *labels), 0) + by
+    else:
+        counters.count(family, *labels, by=by)
+
+
 @contextlib.contextmanager
 def kept_back() -> Iterator[None]:
-    """Hold back the notifications made inside until it succeeds; an exception drops them. Called by models.db.base."""
-    around, _kept.rings = _kept.rings, {}
+    """Hold back the notifications and counts made inside until it succeeds; an exception drops them.
+
+    Called by models.db.base.
+    """
+    around, _kept.rings, _kept.counts = (_kept.rings, _kept.counts), {}, {}
     try:
         yield
     finally:
-        rings, _kept.rings = _kept.rings, around
+        rings, counts = _kept.rings, _kept.counts
+        _kept.rings, _kept.counts = around
+    for key, number in counts.items():
+        count(*key, by=number)
     for bell in rings:
         ring(*bell)

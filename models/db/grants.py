@@ -101,6 +101,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "pool_addresses": ("r", "r", "ri"),
     # A quote is deleted if it was written while the clock was ahead, and has not begun.
     "quotes": ("r", "rid", "ri"),
+    "process_counts": ("riu", "riud", "riu"),
     "provider_looks": ("r", "riu", ""),
     "rate_sources": ("", "riu", ""),
     "rates": ("r", "riu", "r"),

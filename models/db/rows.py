@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
 
-from models.db.table import Table
+from models.db.table import BY_DATABASE, Table
 
 
 class AppClock(Table, table="app_clock"):
@@ -20,6 +22,14 @@ class ClockMark(Table, table="clock_mark"):
 
     only_row: bool
     read_at: datetime
+
+
+class ProcessCounts(Table, table="process_counts"):
+    """The counters of one process; with process NIL, those of all ended ones."""
+
+    process: UUID
+    series: list[list[Any]]
+    noted_at: datetime = BY_DATABASE
 
 
 class SchemaMigration(Table, table="schema_migrations"):

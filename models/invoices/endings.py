@@ -10,6 +10,7 @@ from typing import Final
 
 from core.catalogue.catalogue import Catalogue
 from core.invoices.states import INVOICE_EVENTS
+from models.db.after_commit import count
 from models.db.base import transaction
 from models.invoices import deadlines, events, quoting, rows, views
 from models.invoices.rows import InvoiceRow
@@ -40,6 +41,7 @@ def end_unpaid(catalogue: Catalogue, *, limit: int) -> int:
         # Before their invoices change: a row that refers to one locks a version of it that only this change replaces.
         quoting.write_later(shown)
         ended = _end(shown)
+        count("sluice_invoices_ended", "expired", by=len(ended))
         events.note_unpaid(catalogue, ended)
         outbox.emit_all([views.payment_event(catalogue, each, INVOICE_EVENTS[each.status]) for each in ended])
     return len(claimed)

@@ -16,6 +16,7 @@ from core.addresses.addresses import AddressError, display, parse
 from core.catalogue.catalogue import Catalogue, Network
 from core.invoices import states
 from core.invoices.states import InvoiceStatus
+from models.db.after_commit import count
 from models.db.base import app_now, execute, repeat_on_deadlock, transaction
 from models.deposits import crediting, cursors, sightings
 from models.deposits import rows as deposits
@@ -419,6 +420,7 @@ def _emit(catalogue: Catalogue, before: InvoiceRow, status: InvoiceStatus, *, ha
         return
     after = invoices.raise_revision(before.id)
     if is_new:
+        count("sluice_invoices_ended", status)
         events.note_expired(catalogue, after, before=before.status)
         if status in states.DECIDED_STATUSES:
             receipts.write_once(catalogue, after)

@@ -15,9 +15,9 @@ import msgspec
 from core.catalogue.catalogue import Catalogue
 from core.invoices.states import check_transition
 from core.payouts import ways_out
-from core.payouts.states import PAYOUT_TRANSITIONS, PayoutKind, PayoutStatus, WaitingFor, payout_event
+from core.payouts.states import FINAL_PAYOUTS, PAYOUT_TRANSITIONS, PayoutKind, PayoutStatus, WaitingFor, payout_event
 from core.payouts.ways_out import Way
-from models.db.after_commit import Bell, ring
+from models.db.after_commit import Bell, count, ring
 from models.db.base import execute
 from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
 from models.ledger import ledger
@@ -174,6 +174,8 @@ def move(
     )
     if not changed:
         return None
+    if status in FINAL_PAYOUTS:
+        count("sluice_payouts_ended", status)
     row = _reread(before.id)
     _emit(catalogue, row)
     return row

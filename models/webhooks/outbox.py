@@ -15,13 +15,14 @@ from uuid import UUID
 
 from core.ids import NIL, uuid7
 from core.secrets.secretbox import SecretBox
-from models.db.after_commit import Bell, ring
+from models.db.after_commit import Bell, count, ring
 from models.db.base import execute, in_transaction, is_true, rows, rows_as
 from models.webhooks.rows import EndpointRecord
 
 # The n-th entry is the wait after the n-th failed attempt (the specification, section Events).
 DELAYS_S: Final = (10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600)
 ATTEMPTS_MAX: Final = len(DELAYS_S) + 1
+ENDED: Final = frozenset({"delivered", "dead"})
 
 # Longer than an attempt may take in all; after it, another process sends the deliveries of one that died.
 LEASE_S: Final = 30
@@ -212,6 +213,8 @@ def record_attempts(attempts: Sequence[Attempt]) -> list[str | None]:
         ),
     )
     statuses = dict(pairs)
+    for status in ENDED.intersection(statuses.values()):
+        count("sluice_webhooks_ended", status, by=list(statuses.values()).count(status))
     return [statuses.get(position) for position in range(1, len(attempts) + 1)]
 
 

@@ -90,7 +90,7 @@ def test_a_signer_that_refuses_to_start_says_why_in_its_row(environment: dict[st
     assert "hunter2" not in problem
 
 
-@pytest.mark.parametrize(("queue", "threads", "most"), [("invoices", 4, 6), ("chain", 20, 20)])
+@pytest.mark.parametrize(("queue", "threads", "most"), [("invoices", 4, 7), ("chain", 20, 21)])
 def test_a_worker_reports_its_connections(environment: dict[str, str], queue: str, threads: int, most: int) -> None:
     assert evaluated(
         environment, queue, f"actors.main.connections_max(frozenset([{queue!r}]), threads={threads})"

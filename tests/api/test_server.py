@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -29,7 +30,7 @@ from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from devstack.servers.postgres import Postgres
 from devstack.servers.valkey import Valkey
 from devstack.supervise.ports import free_port
-from models.db import base
+from models.db import base, counts
 from models.merchants import rows as merchants
 from tests.actors.queue.workers import eventually
 from tests.conftest import TEMPLATE
@@ -400,3 +401,41 @@ def test_too_many_requests_have_their_own_shape_under_the_real_server_also_witho
     assert body["state"] == 1
     assert int(headers["retry-after"]) >= 1
     assert headers["x-request-id"]
+
+
+@pytest.mark.fresh_database
+def test_no_counter_falls_whichever_web_process_is_asked_while_they_are_replaced(
+    database_url: str, valkey: Valkey, tmp_path: Path
+) -> None:
+    shown: dict[str, float] = {}
+    with serving(database_url, valkey, tmp_path, REDIS_NAMESPACE="counts", WEB_CONCURRENCY="2") as server:
+        for number in range(60):
+            if number % 20 == 10:
+                replace_a_worker(server.process.pid)
+            assert server.talk(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").startswith(
+                b"HTTP/1.1 200"
+            )
+            page = server.talk(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").decode()
+            before, shown = shown, counters_of(page)
+            assert not {name: number for name, number in before.items() if shown[name] < number}
+
+    base.connect(database_url)
+    assert counts.read()["sluice_http_requests", ("GET", "/healthz", "200")][0] >= 60
+    assert counts.read()["sluice_http_requests", ("GET", "/metrics", "200")] == [60]
+
+
+def replace_a_worker(master: int) -> None:
+    """End a worker process of gunicorn, and wait for its successor."""
+    place = Path(f"/proc/{master}/task/{master}/children")
+    before = place.read_text().split()
+    os.kill(int(before[0]), signal.SIGTERM)
+    eventually(lambda: len(now := place.read_text().split()) == len(before) and now != before)
+
+
+def counters_of(page: str) -> dict[str, float]:
+    """Return the samples of the counters and histograms on a page of metrics."""
+    kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", page, re.MULTILINE))
+    samples = re.findall(r"^(\w+)(\{.*\})? (\S+)$", page, re.MULTILINE)
+    endings = {"counter": ("_total", ""), "histogram": ("_bucket", "_sum", "_count")}
+    counted = {name + ending for name, kind in kinds.items() for ending in endings.get(kind, ())}
+    return {name + labels: float(number) for name, labels, number in samples if name in counted}

@@ -42,6 +42,15 @@ CREATE TABLE write_mark (
 );
 INSERT INTO write_mark DEFAULT VALUES;
 
+-- The counters of each process since its start, which replaces its row every few seconds; the row of process 0 has the
+-- sums of the ended ones. By the server's own clock.
+CREATE TABLE process_counts (
+    process uuid PRIMARY KEY,
+    -- [[metric, [label, ...], [number, ...]], ...]
+    series jsonb NOT NULL,
+    noted_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
 -- The trigger of tables and columns that are written once.
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

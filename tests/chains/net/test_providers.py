@@ -1,6 +1,7 @@
 """Several nodes of one network: the preferred one first, the others when it fails, never one of another chain."""
 
 import base64
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,6 +19,7 @@ from chains.net.node import CONTRADICTION_S
 from chains.net.node import MEASURED_S as HEAD_KEPT_S
 from chains.net.providers import STUCK_S, RpcProviders
 from chains.net.usage import MEASURED_S, Kind, Usage
+from core.logs import counters
 from devstack.supervise.ports import free_port
 from tests.chains.conftest import CATALOGUE
 from tests.peers.json_rpc_node import JsonRpcNode, Raw, Refusal
@@ -566,3 +568,29 @@ def test_nodes_that_named_their_head_within_a_minute_are_counted(
     later = time.monotonic() + HEAD_KEPT_S + 1
     monkeypatch.setattr(time, "monotonic", lambda: later)
     assert nodes.answering == 0
+
+
+@pytest.mark.parametrize(
+    ("failure", "failures"),
+    [("0x1", 0), (Refusal(-32602, "no"), 0), (Raw(status=502), 1), (Raw(status=429), 1), (7, 1)],
+    ids=["answer", "refusal", "502", "429", "wrong type"],
+)
+def test_requests_and_failures_are_counted_by_provider(second: JsonRpcNode, failure: object, failures: int) -> None:
+    with answering(failure) as first, contextlib.suppress(ProviderError):
+        head(providers(first.url, second.url))
+
+    counted = {(name, labels): numbers[0] for (name, labels), numbers in counters.snapshot().items()}
+    assert counted["sluice_provider_requests", ("ethereum", "1")] == len(first.asked)
+    assert counted.get(("sluice_provider_requests", ("ethereum", "2")), 0) == len(second.asked)
+    assert counted.get(("sluice_provider_failures", ("ethereum", "1")), 0) == failures
+    assert ("sluice_provider_failures", ("ethereum", "2")) not in counted
+
+
+def test_a_contradiction_counts_as_a_failure(second: JsonRpcNode) -> None:
+    def contradict(_rpc: object) -> str:
+        raise ContradictionError("ethereum: two answers")
+
+    with pytest.raises(ContradictionError):
+        providers(second.url).attempt(contradict)
+
+    assert counters.snapshot()["sluice_provider_failures", ("ethereum", "1")] == [1]

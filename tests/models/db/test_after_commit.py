@@ -10,8 +10,9 @@ import pytest
 import structlog
 
 from actors.queue.schedule import DOORBELLS
+from core.logs import counters
 from models.db import after_commit
-from models.db.after_commit import Bell, ring
+from models.db.after_commit import Bell, count, ring
 from models.db.base import execute, in_transaction, part, repeat_on_deadlock, transaction
 from tests.models.db.collisions import at_once
 
@@ -141,3 +142,26 @@ def test_a_silent_redis_delays_once_and_is_tried_again_later(monkeypatch: pytest
     now[0] += after_commit.QUIET_S
     ring(Bell.DELIVER_WEBHOOKS)
     assert len(tries) == 2
+
+
+def counted() -> dict[str, int]:
+    return {labels[0]: numbers[0] for (_, labels), numbers in counters.snapshot().items()}
+
+
+def test_counts_wait_for_the_commit_and_fall_with_what_is_rolled_back() -> None:
+    def ended(outcome: str) -> Callable[[], None]:
+        return lambda: count("sluice_payouts_ended", outcome)
+
+    with transaction():
+        ended("confirmed")()
+        ended("confirmed")()
+        within(part, ended("failed"))
+        with pytest.raises(LookupError):
+            within(part, ended("failed"), fail)
+        assert counted() == {}
+    with pytest.raises(LookupError):
+        within(transaction, ended("confirmed"), fail)
+    assert counted() == {"confirmed": 2, "failed": 1}
+    ended("cancelled")()
+
+    assert counted() == {"confirmed": 2, "failed": 1, "cancelled": 1}

@@ -10,7 +10,7 @@ from actors.queue.registry import QUEUES
 from models.db.grants import SIGNER, WEB, WORKERS, wanted
 from tests.models.db.sql_reader import modules, reachable, tables
 
-EVERY_WORKER: Final = {"actors.main", "actors.queue.broker"}
+EVERY_WORKER: Final = {"actors.main", "actors.queue.broker", "actors.queue.working"}
 PROCESSES: Final = {
     WEB: {name for name in modules() if name.startswith("api.")} | {"actors.queue.caller"},
     WORKERS: {module for queue, served in QUEUES.items() if queue != "signer" for module in served}
@@ -82,4 +82,8 @@ def test_the_reader_finds_known_accesses() -> None:
     assert set(reachable({"models.merchants.allowlists"})) >= {("merchants", "SELECT"), ("merchants", "UPDATE")}
     assert ("owners", "SELECT") not in reachable({"models.merchants.allowlists"}), "some columns, without the join"
     assert ("chain_cursors", "SELECT") in reachable({"models.payouts.history"}), "whole rows, with the join"
-    assert {table for table, verb in reachable(PROCESSES[WEB]) if verb in WRITES} == {"calls", "write_mark"}
+    assert {table for table, verb in reachable(PROCESSES[WEB]) if verb in WRITES} == {
+        "calls",
+        "process_counts",
+        "write_mark",
+    }

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from core.logs import counters
 from models.db import base
 from models.db.base import column, execute, rows, transaction
 from models.invoices import deadlines, endings, quoting, settlement
@@ -106,6 +107,7 @@ def test_pages_are_bounded_and_the_oldest_come_first(shop: UUID, chain: Chain) -
 
     ended = column("SELECT i.id FROM invoice_events e JOIN invoices i ON i.id = e.invoice_id ORDER BY e.id")
     assert ended == [mine[1].id, mine[2].id, mine[0].id]
+    assert counters.snapshot() == {("sluice_invoices_ended", ("expired",)): [3]}
 
 
 def reversed_deposit(chain: Chain, to: InvoiceRow) -> None:

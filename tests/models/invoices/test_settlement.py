@@ -11,6 +11,7 @@ import pytest
 
 from core.addresses.evm import checksum_evm
 from core.catalogue.catalogue import load_catalogue
+from core.logs import counters
 from core.rates.pricing import PPM
 from models.db.base import app_now, column, execute, one, rows, transaction, value
 from models.deposits import crediting
@@ -978,3 +979,13 @@ def test_owners_are_due_when_a_deposit_has_its_confirmations(shop: UUID, chain: 
     assert due(0) == []
     settled(mine)
     assert due() == []
+
+
+def test_each_outcome_is_counted_when_it_is_reached(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    paid(chain, mine, PRICE)
+    paid(chain, mine, PRICE)
+    settlement.settle(CATALOGUE, mine.id)
+
+    counted = {labels: numbers for (name, labels), numbers in counters.snapshot().items() if "invoices" in name}
+    assert counted == {("paid",): [1], ("paid_over",): [1]}

@@ -10,6 +10,7 @@ import pytest
 
 from core.ids import uuid7
 from core.invoices.states import ForbiddenTransitionError
+from core.logs import counters
 from core.payouts.states import PAYOUT_TRANSITIONS, PayoutStatus
 from models.db import locks
 from models.db.base import execute, one, rows, transaction
@@ -232,3 +233,18 @@ def test_an_unknown_payout_and_an_absent_debt_can_be_read(shop: UUID) -> None:
     with transaction():
         ledger.post("d", [Transfer(Account(shop, DEBT, "USDT"), Account(GATEWAY, EQUITY, "USDT"), 5)])
         assert ledger.lock_debt(shop, "USDT") == 5
+
+
+def test_ends_are_counted_by_outcome_and_other_changes_are_not(shop: UUID) -> None:
+    passed: tuple[PayoutStatus, ...] = ("broadcasting", "sent")
+    endings: tuple[PayoutStatus, ...] = ("failed", "confirmed", "failed")
+    for number, ending in enumerate(endings):
+        made: PayoutRow | None = insert(shop, order_id=str(number), amount_units=USDT, to_units=USDT)
+        for status in (*passed, ending):
+            assert made is not None
+            made = move(made, status)
+
+    assert counters.snapshot() == {
+        ("sluice_payouts_ended", ("failed",)): [2],
+        ("sluice_payouts_ended", ("confirmed",)): [1],
+    }

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from core.ids import uuid7
+from core.logs import counters
 from core.secrets.secretbox import SecretBox, SecretBoxError
 from models.db import base, clock
 from models.db.base import execute, one, rows, transaction, value
@@ -473,3 +474,17 @@ def test_a_lease_names_the_endpoint_that_it_sends_to() -> None:
     move_clock(11)
     leased()
     assert row("sent_to", delivery.id) == current.id
+
+
+def test_ends_of_deliveries_are_counted_by_outcome() -> None:
+    emit(merchant(), count=3)
+    first, second, third = leased()
+    record(first)
+    record(second, error="refused")
+    execute("UPDATE webhook_deliveries SET attempts = %s WHERE id = %s", (outbox.ATTEMPTS_MAX - 1, third.id))
+    record(third, error="refused")
+
+    assert counters.snapshot() == {
+        ("sluice_webhooks_ended", ("delivered",)): [1],
+        ("sluice_webhooks_ended", ("dead",)): [1],
+    }
