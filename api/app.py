@@ -13,7 +13,7 @@ import msgspec
 from falcon import App, Request, Response
 
 from actors.queue.merchant_limits import Shares
-from api import availability, openapi
+from api import availability
 from api.availability import Availability, Usable
 from api.endpoints import Endpoint
 from api.gateway import Caller, Gateway, Queues
@@ -31,6 +31,7 @@ from api.http.paths import Paths
 from api.http.slots import Slots
 from api.limits.limits import Limiter, Link, limits_of
 from api.limits.sources import source_of
+from api.openapi.document import describe
 from api.pages import development
 from api.pages.claim_page import ClaimPage
 from api.pages.development import DevelopmentPage
@@ -162,7 +163,7 @@ def _gateway(
 
 
 def _description(base_url: str) -> Packed:
-    return pack(msgspec.json.encode(openapi.describe(ENDPOINTS, base_url=base_url)))
+    return pack(msgspec.json.encode(describe(ENDPOINTS, base_url=base_url)))
 
 
 def _in_slot(reads: Slots, find_key: Callable[[str], ApiKeyRow | None]) -> Callable[[str], ApiKeyRow | None]:

@@ -66,6 +66,7 @@ ENDPOINTS: Final = (
         name="listCurrencies",
         tag="Catalogue",
         summary="List coins, networks and pricing currencies",
+        description="Lists the coins with their networks, and the currencies that a price can have.",
         rights=PUBLIC,
         cors=True,
         limit="public",

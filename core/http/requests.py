@@ -54,6 +54,7 @@ Email = Annotated[
     Meta(
         max_length=254,
         pattern=rf"^(?!.*=\?)(?:{_EMAIL_ATOM}@{_EMAIL_ATOM})?{_END}",
+        extra_json_schema={"format": "email"},
         examples=["buyer@mail.example"],
         extra={"form": "be one e-mail address, such as buyer@mail.example"},
     ),
@@ -73,7 +74,7 @@ UuidText = Annotated[
     str,
     Meta(
         pattern=rf"^(?:[0-9A-Fa-f]{{8}}(?:-[0-9A-Fa-f]{{4}}){{3}}-[0-9A-Fa-f]{{12}})?{_END}",
-        examples=["0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"],
+        extra_json_schema={"format": "uuid"},
         extra={"form": "be a UUID with its four hyphens, such as 0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"},
     ),
 ]

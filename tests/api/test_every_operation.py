@@ -50,7 +50,7 @@ class Operation:
 
     @property
     def is_signed(self) -> bool:
-        return bool(self.described["security"])
+        return self.described.get("security") != []
 
     @property
     def body(self) -> Any:
@@ -63,7 +63,7 @@ class Operation:
 
 def example(described: Mapping[str, Any]) -> Any:
     """Return the example of a request or an answer; None where it has no JSON."""
-    return described.get("content", {}).get(JSON, {}).get("examples", {}).get("example", {}).get("value")
+    return described.get("content", {}).get(JSON, {}).get("example")
 
 
 @dataclass

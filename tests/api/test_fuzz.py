@@ -25,7 +25,7 @@ from schemathesis.specs.openapi import checks
 from actors import context
 from api.endpoints import Endpoint
 from api.http.middleware import raw_target
-from api.openapi import describe
+from api.openapi.document import describe
 from api.routes import ENDPOINTS
 from core.catalogue.catalogue import load_catalogue
 from core.secrets.secretbox import SecretBox

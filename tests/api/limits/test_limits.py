@@ -280,7 +280,7 @@ def test_the_source_comes_from_trusted_proxies(make_client: Callable[..., Client
 
 
 def test_a_refusal_is_described() -> None:
-    from api.openapi import describe  # noqa: PLC0415  one test needs it
+    from api.openapi.document import describe  # noqa: PLC0415  one test needs it
 
     for path, methods in describe(ENDPOINTS, base_url="https://x")["paths"].items():
         for operation in methods.values():

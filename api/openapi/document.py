@@ -1,21 +1,23 @@
-"""Describes the API in OpenAPI 3.1, from the rows that route it and the types that validate it. For create_app."""
+"""Builds the OpenAPI document from the rows that route the API and the types that validate it. For create_app."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from api import events
 from api.endpoints import ANY_KEY, JSON, Endpoint
 from api.http.dispatch import IDEMPOTENCY_KEY_CHARS_MAX
-from core.errors import DomainError
+from api.openapi import events, refusals
+from api.openapi.refusals import Refusals
+from api.openapi.schemas import admit_null, plain, share_choices
 from core.http.requests import SCHEMA_REFERENCE, Request, optional_fields
 
 Json = dict[str, Any]
 
+_SCHEMAS: Final = "#/components/schemas/"
 _PARAMETERS: Final = "#/components/parameters/"
 
 DESCRIPTION: Final = """\
@@ -25,7 +27,8 @@ Amounts are decimal strings, never numbers. A success is `{"state": 0, "result":
 `{"error": {"code", "message"}}`: branch on the code, the message may change. Unknown body fields are ignored. Bodies
 are JSON objects of at most 1 MiB; duplicate keys, NaN and Infinity are refused.
 
-Every answer carries `X-Request-Id`; a UUID sent under that name is taken over.
+Every answer carries `X-Request-Id`, a UUID by which logs name the request; a UUID sent under that name is taken over.
+Every answer carries `Cache-Control`, which is `no-store` where no ETag is described.
 """
 
 SIGNATURE: Final = """\
@@ -96,7 +99,6 @@ _PARAMETER_TABLE: Final[Json] = {
 }
 
 _HEADERS: Final[Json] = {
-    "X-Request-Id": {"description": "Names this request in logs.", "schema": {"type": "string", "format": "uuid"}},
     "ETag": {"description": "The version of this answer.", "schema": {"type": "string"}},
     "Cache-Control": {"description": "Whether, and how long, it may be kept.", "schema": {"type": "string"}},
     "Retry-After": {"description": "Seconds.", "schema": {"type": "string", "pattern": "^[0-9]+$"}},
@@ -115,26 +117,41 @@ _HEADERS: Final[Json] = {
 }
 
 
-_MESSAGE: Final[Json] = {"type": "string", "description": "In words, which may change."}
+_LICENSE: Final[Json] = {"name": "MIT", "identifier": "MIT"}
 
-_TOO_MANY: Final[Json] = {
-    "description": "Too many requests; come back after Retry-After seconds.",
-    "headers": {
-        name: {"$ref": f"#/components/headers/{name}"} for name in ("X-Request-Id", "Cache-Control", "Retry-After")
-    },
-    "content": {
-        JSON: {
-            "schema": {
-                "type": "object",
-                "required": ["state", "message"],
-                "properties": {
-                    "state": {"type": "integer", "const": 1, "description": "Always 1."},
-                    "message": _MESSAGE,
-                },
-            },
-            "examples": {"example": {"value": {"state": 1, "message": "Too many requests; try again in 3 s."}}},
-        }
-    },
+_OWN_SCHEMAS: Final[Json] = {"Done": {"type": "integer", "const": 0, "description": "Always 0: the call succeeded."}}
+
+# The purpose of each tag, in the order of the documentation.
+TAGS: Final[Mapping[str, str]] = {
+    "Payments": "Take money from buyers: create payments, read them, decide on odd ones.",
+    "Payment page": "The calls of a buyer's page; they need no key.",
+    "Payment links": "Addresses that any number of buyers can check out.",
+    "Catalogue": "Coins, networks and rates.",
+    "Refunds": "Send a buyer's money back.",
+    "Balance": "The amounts that can be paid out, and transfers to the personal wallet.",
+    "Payouts": "Send money to any address.",
+    "Payout links": "Payouts whose recipients name their address themselves.",
+    "Static wallets": "Deposit addresses that stay, one for each of your customers.",
+    "Batches": "Many payments, payouts or refunds in one call.",
+    "Webhooks": "The address that events are sent to, and their deliveries.",
+    "Settings": "Settings of a merchant.",
+    "Splits": "Shares of each credit that go to other merchants.",
+    "Operation": "The state of the gateway, for its operator.",
+    "Events": "Webhooks: the requests that the gateway sends to you.",
+}
+
+# Where an object can be read after its creation: the operation, the field that names it there, and its place in the
+# answer.
+READINGS: Final[Mapping[str, tuple[str, str, str]]] = {
+    "createPayment": ("getPayment", "uuid", "uuid"),
+    "checkOutLink": ("getPayment", "uuid", "uuid"),
+    "createPaymentLink": ("getPaymentLink", "link_id", "link_id"),
+    "createPayout": ("getPayout", "uuid", "uuid"),
+    "createPayoutLink": ("getPayoutLink", "link_id", "link_id"),
+    "createWallet": ("getWallet", "uuid", "uuid"),
+    "createPaymentBatch": ("getBatch", "batch_id", "batch_id"),
+    "createPayoutBatch": ("getBatch", "batch_id", "batch_id"),
+    "createRefundBatch": ("getBatch", "batch_id", "batch_id"),
 }
 
 
@@ -145,70 +162,62 @@ def describe(endpoints: Sequence[Endpoint], *, base_url: str) -> Json:
     references, schemas = msgspec.json.schema_components(types, ref_template=SCHEMA_REFERENCE)
     for kind in named:
         if isinstance(kind, type) and issubclass(kind, Request):
-            _admit_null(schemas[kind.__name__], optional_fields(kind))
+            admit_null(schemas[kind.__name__], optional_fields(kind))
     by_type = dict(zip(types, references, strict=True))
+    errors = Refusals(endpoints)
     paths: dict[str, Json] = defaultdict(dict)
     for endpoint in endpoints:
-        paths[endpoint.path][endpoint.method.lower()] = _operation(endpoint, by_type)
+        paths[endpoint.path][endpoint.method.lower()] = _operation(endpoint, by_type, errors)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Sluice API", "version": "1", "description": DESCRIPTION},
-        "servers": [{"url": base_url}],
-        "tags": [{"name": tag} for tag in dict.fromkeys((*(endpoint.tag for endpoint in endpoints), "Events"))],
+        "info": _info(base_url),
+        "servers": [{"url": base_url, "description": "This gateway."}],
+        "security": _SIGNED,
+        "tags": _tags(endpoints),
         "paths": paths,
         "webhooks": events.webhooks(by_type),
         "components": {
-            "schemas": schemas,
-            "parameters": _PARAMETER_TABLE,
+            "schemas": share_choices({name: plain(schema) for name, schema in schemas.items()})
+            | _OWN_SCHEMAS
+            | refusals.SCHEMAS,
+            "responses": errors.components(),
+            "parameters": _PARAMETER_TABLE | events.PARAMETERS,
             "headers": _HEADERS,
             "securitySchemes": _SECURITY_SCHEMES,
         },
     }
 
 
-def _admit_null(schema: Json, optional: Iterable[str]) -> None:
-    """Mark null as equal to absent in the optional fields of a request."""
-    for name in optional:
-        field = schema["properties"][name]
-        if {"type": "null"} not in field.get("anyOf", ()):
-            words = {word: field.pop(word) for word in ("description", "default", "examples") if word in field}
-            schema["properties"][name] = {"anyOf": [field, {"type": "null"}], **words}
+def _info(base_url: str) -> Json:
+    contact = {"name": "The operator of this gateway", "url": base_url}
+    return {"title": "Sluice API", "version": "1", "description": DESCRIPTION, "contact": contact, "license": _LICENSE}
 
 
-def _operation(endpoint: Endpoint, by_type: dict[Any, Json]) -> Json:
+def _tags(endpoints: Iterable[Endpoint]) -> list[Json]:
+    used = {*(endpoint.tag for endpoint in endpoints), events.TAG}
+    return [{"name": tag, "description": text} for tag, text in TAGS.items() if tag in used]
+
+
+def _operation(endpoint: Endpoint, by_type: dict[Any, Json], errors: Refusals) -> Json:
     operation: Json = {
         "operationId": endpoint.name,
         "tags": [endpoint.tag],
         "summary": endpoint.summary,
         "description": " ".join((endpoint.description, _rights(endpoint))).strip(),
         "parameters": [{"$ref": f"{_PARAMETERS}{name}"} for name in _parameters(endpoint)],
-        "security": [] if endpoint.rights is None else _SIGNED,
-        "responses": {str(endpoint.status): _success(endpoint, by_type), **_errors(endpoint.all_errors())},
+        "responses": {str(endpoint.status): _success(endpoint, by_type), **errors.of(endpoint)},
     }
-    if endpoint.rights is not None or endpoint.limit is not None or endpoint.is_guarded:
-        operation["responses"]["429"] = _too_many(operation["responses"].get("429"))
+    if endpoint.rights is None:
+        operation["security"] = []
     if endpoint.cached:
         operation["responses"]["304"] = {
             "description": "The caller has this version.",
-            "headers": _headers("X-Request-Id", "ETag", "Cache-Control"),
+            "headers": _headers("ETag", "Cache-Control"),
         }
     if endpoint.request is not None:
-        content = {"schema": by_type[endpoint.request], "examples": _examples(endpoint.examples.get("request", {}))}
+        content = {"schema": by_type[endpoint.request], "example": endpoint.examples.get("request", {})}
         operation["requestBody"] = {"required": True, "content": {JSON: content}}
     return operation
-
-
-def _too_many(used_up: Json | None) -> Json:
-    """Describe HTTP 429: the rate limits' own form, and errors with a code if the endpoint has some."""
-    if used_up is None:
-        return _TOO_MANY
-    limited, coded = _TOO_MANY["content"][JSON], used_up["content"][JSON]
-    content = {
-        "schema": {"oneOf": [limited["schema"], coded["schema"]]},
-        "examples": limited["examples"] | coded["examples"],
-    }
-    description = f"{_TOO_MANY['description']}\n{used_up['description']}"
-    return _TOO_MANY | {"description": description, "content": {JSON: content}}
 
 
 def _rights(endpoint: Endpoint) -> str:
@@ -227,24 +236,30 @@ def _parameters(endpoint: Endpoint) -> Iterable[str]:
 
 
 def _success(endpoint: Endpoint, by_type: dict[Any, Json]) -> Json:
-    names = ["X-Request-Id", "Cache-Control"]
-    names += ["ETag"] if endpoint.cached else []
+    names = ["ETag", "Cache-Control"] if endpoint.cached else []
     names += ["X-Gateway-Time"] if endpoint.cors else []
     names += ["X-Unknown-Fields"] if endpoint.request is not None else []
     names += ["Idempotent-Replayed"] if endpoint.creates or endpoint.dedupes_signature else []
     content: Json = {}
     if endpoint.result is not None:
         result, example = by_type[endpoint.result], endpoint.examples["result"]
-        content = {"schema": result, "examples": _examples(example)}
+        content = {"schema": result, "example": example}
         if not endpoint.bare:
-            content = {"schema": _envelope(result), "examples": _examples({"state": 0, "result": example})}
+            content = {"schema": _envelope(result), "example": {"state": 0, "result": example}}
     elif endpoint.content_type == JSON:
-        content = {"schema": {"type": "object"}, "examples": _examples(endpoint.examples["result"])}
+        content = {"schema": {"type": "object"}, "example": endpoint.examples["result"]}
     else:
-        content = {"schema": {"type": "string"}, "examples": _examples(endpoint.examples["result"])}
+        content = {"schema": {"type": "string"}, "example": endpoint.examples["result"]}
     description = "Created." if endpoint.status != 200 else "Done."  # noqa: PLR2004 - the status is the meaning
     media_type = endpoint.content_type.partition(";")[0]
-    return {"description": description, "headers": _headers(*names), "content": {media_type: content}}
+    response = {"description": description, "headers": _headers(*names), "content": {media_type: content}}
+    return response | ({"links": _link(endpoint)} if endpoint.name in READINGS else {})
+
+
+def _link(endpoint: Endpoint) -> Json:
+    operation, field, place = READINGS[endpoint.name]
+    body = {field: f"$response.body#/result/{place}"}
+    return {operation: {"operationId": operation, "requestBody": body, "description": "Read it later."}}
 
 
 def _envelope(result: Json) -> Json:
@@ -252,52 +267,11 @@ def _envelope(result: Json) -> Json:
         "type": "object",
         "required": ["state", "result"],
         "properties": {
-            "state": {"type": "integer", "const": 0, "description": "Always 0."},
-            "result": {"description": "What was asked for."} | result,
-        },
-    }
-
-
-def _errors(errors: Iterable[type[DomainError]]) -> Json:
-    by_status: dict[int, list[type[DomainError]]] = defaultdict(list)
-    for error in errors:
-        by_status[error.status].append(error)
-    return {str(status): _error_response(group) for status, group in sorted(by_status.items())}
-
-
-def _error_response(group: list[type[DomainError]]) -> Json:
-    names = ["X-Request-Id", "Cache-Control"]
-    names += ["Retry-After"] if any(error.retry_after_s is not None for error in group) else []
-    detail = {
-        "type": "object",
-        "description": "Why there is no result.",
-        "required": ["code", "message"],
-        "properties": {
-            "code": {
-                "type": "string",
-                "enum": [error.code for error in group],
-                "description": "What was refused, and why: branch on it.",
-            },
-            "message": _MESSAGE,
-        },
-    }
-    return {
-        "description": "\n".join(f"- `{error.code}`: {error.text}" for error in group),
-        "headers": _headers(*names),
-        "content": {
-            JSON: {
-                "schema": {"type": "object", "required": ["error"], "properties": {"error": detail}},
-                "examples": {
-                    error.code: {"value": {"error": {"code": error.code, "message": error.text}}} for error in group
-                },
-            }
+            "state": {"$ref": f"{_SCHEMAS}Done"},
+            "result": result if "$ref" in result else {"description": "The answer."} | result,
         },
     }
 
 
 def _headers(*names: str) -> Json:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
-
-
-def _examples(value: Any) -> Json:
-    return {"example": {"value": value}}

@@ -1,4 +1,4 @@
-"""Describes the webhooks for OpenAPI: the body of each event, and the signature. Called by api.openapi."""
+"""Describes the webhooks for OpenAPI: the body of each event, and the signature. Called by document."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ HEADERS: Final[Mapping[str, Json]] = {
     },
     "X-Webhook-Signature": {"description": SIGNATURE, "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"}},
 }
+PARAMETERS: Final[Json] = {
+    name: {"name": name, "in": "header", "required": True} | header for name, header in HEADERS.items()
+}
+TAG: Final = "Events"
 _RESPONSES: Final[Json] = {
     "2XX": {"description": "It was processed."},
     "default": {"description": "It is sent again: up to 12 times in all, after 10 seconds at first, at most an hour."},
@@ -48,13 +52,14 @@ def _operation(event: str, body: Json, when: str) -> Json:
     example = {name: value for name, value in views.trial(event).items() if name != "test"}
     return {
         "operationId": f"on.{event}",
-        "tags": ["Events"],
+        "tags": [TAG],
         "summary": when,
-        "parameters": [{"name": name, "in": "header", "required": True} | header for name, header in HEADERS.items()],
+        "description": "Answer within 10 seconds.",
+        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in PARAMETERS],
         "security": [],
         "requestBody": {
             "required": True,
-            "content": {JSON: {"schema": body, "examples": {"example": {"value": example}}}},
+            "content": {JSON: {"schema": body, "example": example}},
         },
         "responses": _RESPONSES,
     }
