@@ -13,7 +13,7 @@ from core import __version__
 from core.secrets.secretbox import SecretBoxError
 from core.settings.settings import SettingsError
 from models.db.base import INSUFFICIENT_PRIVILEGE, StoreUnavailableError, pgcode
-from models.db.migrate import ChangedMigrationError
+from models.db.migrate import ChangedMigrationError, PendingError
 from models.merchants.rows import IdentityError
 
 # A command's function, or its group of commands.
@@ -89,6 +89,8 @@ def main(arguments: list[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         build()(args=arguments, prog_name="sluice")
+    except PendingError as error:
+        _refuse(f"{error}; {AS_OWNER}", as_json="--json" in arguments)
     except _EXPECTED as error:
         _refuse(str(error), as_json="--json" in arguments)
     except Exception as error:

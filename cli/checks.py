@@ -21,6 +21,7 @@ from core.catalogue.catalogue import Network, load_catalogue
 from core.payouts.deny_list import DenyList
 from core.settings import names, signer_rates
 from core.settings.node_urls import read_node_url
+from core.settings.redis_tls import UNVERIFIED
 from core.settings.rules import Role
 from core.settings.settings import Settings, given_names
 from models.addresses.reservations import SEQUENCES, level
@@ -155,6 +156,8 @@ def check_redis(settings: Settings) -> Iterator[Finding]:
     policy = str(facts.get("maxmemory_policy", "unknown"))
     verdict = Verdict.OK if policy == "noeviction" else Verdict.WARN
     yield Finding("redis memory", verdict, f"maxmemory-policy {policy}")
+    if settings.redis_tls == UNVERIFIED:
+        yield Finding("redis TLS", Verdict.WARN, "the server's certificate is not verified, by REDIS_TLS")
 
 
 def check_providers(settings: Settings) -> Iterator[Finding]:

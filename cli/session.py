@@ -14,7 +14,7 @@ from cli.output import CommandError
 from cli.shell.surroundings import variables
 from core.catalogue.catalogue import Network
 from core.logs import log
-from core.settings.rules import Role
+from core.settings.rules import Start
 from core.settings.settings import Settings, load_settings
 from models.db import after_commit, base, counts
 from models.db.base import repeat_on_deadlock, transaction
@@ -24,7 +24,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def open_settings(role: Role = "cli") -> Settings:
+def open_settings(role: Start = "cli") -> Settings:
     """Load the settings and set up the log with its redaction.
 
     A command without a gateway's variables uses a development stack of this machine. Raises SettingsError, and

@@ -31,6 +31,10 @@ STORES: Final = {
     "ENVIRONMENT": Meaning("The rules that apply. Without it those of production do.", ALL),
     "DATABASE_URL": Meaning("PostgreSQL, as `postgresql://user:password@host/name`. A login for each process.", ALL),
     "REDIS_URL": Meaning("Redis, as `redis://:password@host:6379/0`, `rediss://…` or `unix://…`.", ALL),
+    "REDIS_TLS": Meaning(
+        "The check of a `rediss://` server's certificate: `verify`, `ca:/path` of the authority's, or `unverified`.",
+        ALL,
+    ),
     "REDIS_NAMESPACE": Meaning("The prefix of all keys in Redis, for several gateways on one.", ALL),
     "SECRET_KEYS": Meaning(
         "`kid:base64key,…`: the first key seals, all open. `sluice secrets new` prints an entry.", ALL

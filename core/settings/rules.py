@@ -13,6 +13,8 @@ from core.settings.networks import RPC_SUFFIX, network_problems, rpc_variables
 from core.settings.node_urls import read_node_url
 
 Role = Literal["web", "worker", "signer", "scheduler", "cli"]
+# release migrates, in the environment of any of them.
+Start = Literal["web", "worker", "signer", "scheduler", "cli", "release"]
 
 # Published with the source, so it protects no real secret; production refuses it.
 DEVELOPMENT_SECRET_KEYS = "development:c2x1aWNlLWRldmVsb3BtZW50LW9ubHkta2V5LTAwMDA="  # noqa: S105
@@ -23,7 +25,7 @@ _PASSPHRASE_SOURCES = ("WALLET_PASSPHRASE_FILE", "WALLET_PASSPHRASE")
 _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 
 
-def problems_of(values: Mapping[str, str], environment: Environment, role: Role) -> Iterator[str]:
+def problems_of(values: Mapping[str, str], environment: Environment, role: Start) -> Iterator[str]:
     """Yield a line for each problem that forbids to start a process of that role with these variables."""
     yield from network_problems(values, environment)
     yield from _role_problems(values, role)
@@ -45,7 +47,7 @@ def holds_development_key(text: str) -> bool:
     return not set(keys.values()).isdisjoint(parse_secret_keys(DEVELOPMENT_SECRET_KEYS).values())
 
 
-def _role_problems(values: Mapping[str, str], role: Role) -> Iterator[str]:
+def _role_problems(values: Mapping[str, str], role: Start) -> Iterator[str]:
     if role == "worker" and "ADDRESS_PUBLIC_KEY" not in values:
         yield "ADDRESS_PUBLIC_KEY: is required, or addresses could not be verified"
     if role != "signer":
@@ -57,7 +59,7 @@ def _role_problems(values: Mapping[str, str], role: Role) -> Iterator[str]:
         yield f"{', '.join(_PASSPHRASE_SOURCES)}: the keystore needs exactly one of them"
 
 
-def _production_problems(values: Mapping[str, str], role: Role) -> Iterator[str]:
+def _production_problems(values: Mapping[str, str], role: Start) -> Iterator[str]:
     refused = {
         "SECRET_KEYS: holds the development key, which production refuses": holds_development_key(
             values.get("SECRET_KEYS", "")
@@ -68,7 +70,7 @@ def _production_problems(values: Mapping[str, str], role: Role) -> Iterator[str]
         "RATES_SOURCE: production refuses static rates": values.get("RATES_SOURCE") == "static",
     }
     yield from (text for text, applies in refused.items() if applies)
-    if role != "signer":
+    if role not in {"signer", "release"}:
         wallet = (name for name in sorted(values) if name.startswith(_WALLET_PREFIX) and name != "WALLET_MNEMONIC")
         yield from (f"{name}: only the signer may see it" for name in wallet)
     if not _is_true(values, "SINGLE_PROVIDER_OK"):

@@ -32,7 +32,8 @@ from core.settings.networks import (
     rpc_variables,
 )
 from core.settings.rates import rate_problems, rate_urls, variable
-from core.settings.rules import Role, holds_development_key, problems_of
+from core.settings.redis_tls import redis_tls_problems, with_tls
+from core.settings.rules import Start, holds_development_key, problems_of
 from core.settings.signer_rates import dollar_rates, parse_signer_rates, signer_rate_problems
 from core.settings.texts import (
     NONE,
@@ -47,6 +48,7 @@ from core.settings.texts import (
     HttpUrl,
     MailServerUrl,
     NodeUrls,
+    RedisTls,
     RedisUrl,
     SecretKeysText,
     SourceNetworks,
@@ -69,7 +71,9 @@ class Settings(BaseModel):
 
     environment: Environment
     database_url: DatabaseUrl = Field(repr=False)
+    # As the client opens it, with the parameters of REDIS_TLS.
     redis_url: RedisUrl = Field(repr=False)
+    redis_tls: RedisTls | None = None
     redis_namespace: str = Field("sluice", pattern=r"^[A-Za-z0-9_-]{1,32}$")
     # Where web processes listen: an address, with PORT, or unix:/path. By default production is reached from outside.
     bind: BindText | None = None
@@ -279,7 +283,7 @@ class Settings(BaseModel):
         return tuple(text for text, applies in loud.items() if applies)
 
 
-def load_settings(env: Mapping[str, str] | None = None, *, role: Role = "cli") -> Settings:
+def load_settings(env: Mapping[str, str] | None = None, *, role: Start = "cli") -> Settings:
     """Return the settings in env (os.environ by default) for a process of that role.
 
     Raises SettingsError with all problems. A blank variable counts as absent.
@@ -291,6 +295,7 @@ def load_settings(env: Mapping[str, str] | None = None, *, role: Role = "cli") -
         *problems_of(values, environment, role),
         *rate_problems(values, is_production=environment == "production"),
         *signer_rate_problems(values, environment, role),
+        *redis_tls_problems(values),
     ]
     try:
         settings = Settings.model_validate(_fields(values, environment))
@@ -320,6 +325,8 @@ def _fields(values: Mapping[str, str], environment: Environment) -> dict[str, ob
     fields["explorer_urls"] = network_variables(values, EXPLORER_SUFFIX)
     fields["cold_addresses"] = cold_addresses(values, environment)
     fields["rates_urls"] = rate_urls(values)
+    if "REDIS_URL" in values and "REDIS_TLS" in values:
+        fields["redis_url"] = with_tls(values["REDIS_URL"], values["REDIS_TLS"])
     if environment == "development":
         fields.setdefault("base_url", f"http://127.0.0.1:{values.get('PORT', '8000')}")
     if "base_url" in fields:

@@ -14,7 +14,7 @@ from core.catalogue.fields import Environment
 from core.money import format_coin
 from core.rates.pricing import RATE_DIGITS
 from core.settings.networks import rpc_variables
-from core.settings.rules import Role, split
+from core.settings.rules import Start, split
 
 # Coins that their issuers redeem for dollars need no entry.
 DOLLARS = ("USDT", "USDC", "DAI")
@@ -85,7 +85,7 @@ def aging(own: Mapping[str, int], written: date | None, today: date) -> str | No
     return f"SIGNER_RATES is {age_days} days old: look at the rates again" if age_days > OLD_DAYS else None
 
 
-def signer_rate_problems(values: Mapping[str, str], environment: Environment, role: Role) -> Iterator[str]:
+def signer_rate_problems(values: Mapping[str, str], environment: Environment, role: Start) -> Iterator[str]:
     """Yield a problem if a production signer lacks its own rate for coins of the served networks."""
     if environment != "production" or role != "signer":
         return

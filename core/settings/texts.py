@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from core.money import parse_units
 from core.secrets.secretbox import SecretKeysError, parse_secret_keys
 from core.settings.node_urls import read_node_url
+from core.settings.redis_tls import AUTHORITY, UNVERIFIED, VERIFY
 from core.settings.rules import split
 
 T = TypeVar("T")
@@ -84,6 +85,12 @@ def _check_bind(text: str) -> str:
         raise ValueError(f"must be an address like 127.0.0.1, or {UNIX}/path") from None
 
 
+def _check_tls(text: str) -> str:
+    if text in {VERIFY, UNVERIFIED} or text.startswith(f"{AUTHORITY}/"):
+        return text
+    raise ValueError(f"must be {VERIFY}, {UNVERIFIED}, or {AUTHORITY}/path of a file of certificates")
+
+
 def _freeze_figures(figures: Mapping[str, Mapping[str, int]]) -> Mapping[str, Mapping[str, int]]:
     return MappingProxyType({code: MappingProxyType(dict(values)) for code, values in figures.items()})
 
@@ -92,6 +99,7 @@ BindText = Annotated[str, AfterValidator(_check_bind)]
 HttpUrl = Annotated[str, _url_check("http", "https")]
 DatabaseUrl = Annotated[str, _url_check("postgresql", "postgres")]
 RedisUrl = Annotated[str, _url_check("redis", "rediss", "unix")]
+RedisTls = Annotated[str, AfterValidator(_check_tls)]
 MailServerUrl = Annotated[str, _url_check("smtp", "smtps")]
 NodeUrls = Annotated[
     tuple[Annotated[str, AfterValidator(_check_node_url)], ...],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import resources
 from typing import Final
 
@@ -30,6 +30,10 @@ _STATEMENT_END: Final = re.compile(r";[ \t]*$", re.MULTILINE)
 
 class ChangedMigrationError(Exception):
     """A file that was applied has another text now; history is never edited."""
+
+
+class PendingError(Exception):
+    """Migrations are pending, and this login may not apply them."""
 
 
 class MovedClockError(Exception):
@@ -72,15 +76,30 @@ def pending(url: str) -> list[str]:
 
 def unknown() -> list[str]:
     """Return the names of applied migrations that this version does not have: the schema is newer than the code."""
-    return sorted(set(column("SELECT name FROM schema_migrations")) - {name for name, _ in available()})
+    return _unknown(column("SELECT name FROM schema_migrations"))
+
+
+def survey(url: str) -> tuple[list[str], list[str]]:
+    """Return the migrations that a database lacks, and those that only a newer version has. Changes nothing."""
+    with _session(url) as session:
+        done = _applied(session)
+    return [name for name, _ in available() if name not in done], _unknown(done)
+
+
+def _unknown(done: Iterable[str]) -> list[str]:
+    return sorted(set(done) - {name for name, _ in available()})
 
 
 def migrate(url: str, *, is_production: bool = False) -> list[str]:
     """Apply what is pending and return its names; make the grants what they are to be, and production's clock real.
 
-    Safe to run from several machines at once. Raises MovedClockError.
+    Safe to run from several machines at once. Under a login that may not migrate it changes nothing, and raises
+    PendingError if anything is pending. Raises MovedClockError.
     """
     with _session(url) as session, session.cursor() as cursor:
+        if not _may_migrate(session):
+            _refuse_pending(session)
+            return []
         _wait_for_turn(session)
         cursor.execute(
             "CREATE TABLE IF NOT EXISTS schema_migrations (name text PRIMARY KEY, digest text NOT NULL,"
@@ -92,6 +111,22 @@ def migrate(url: str, *, is_production: bool = False) -> list[str]:
         if is_production:
             _keep_clock_real(session)
         return applied
+
+
+def _may_migrate(session: connection) -> bool:
+    """Return True if the login owns the tables, or no table exists yet."""
+    with session.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('schema_migrations')"
+        )
+        row = cursor.fetchone()
+    return row is None or bool(row[0])
+
+
+def _refuse_pending(session: connection) -> None:
+    done = _applied(session)
+    if missing := [name for name, _ in available() if name not in done]:
+        raise PendingError(f"this login may not apply what is pending ({', '.join(missing)})")
 
 
 def _keep_clock_real(session: connection) -> None:

@@ -57,9 +57,23 @@ def findings(sluice: CommandLine, *words: str) -> dict[str, Any]:
 
 def test_migrate_applies_everything_once(sluice: CommandLine, empty_database: str) -> None:
     sluice.env["DATABASE_URL"] = empty_database
-    assert sluice("migrate", "--json").json == {"applied": [name for name, _ in available()]}
-    assert sluice("migrate", "--json").json == {"applied": []}
+    names = [name for name, _ in available()]
+    assert sluice("migrate", "--dry-run", "--json").json == {"pending": names, "newer": []}
+    assert sluice("migrate", "--json").json == {"applied": names, "newer": []}
+    assert sluice("migrate", "--json").json == {"applied": [], "newer": []}
     assert "nothing to apply" in sluice("migrate").out
+    assert "nothing is pending" in sluice("migrate", "--dry-run").out
+
+
+def test_a_newer_schema_is_named_and_left_as_it_is(sluice_db: CommandLine) -> None:
+    base.connect(sluice_db.env["DATABASE_URL"])
+    base.execute("INSERT INTO schema_migrations VALUES ('9999_later.sql', 'x')")
+
+    outcome = sluice_db("migrate")
+
+    assert (outcome.code, outcome.out) == (
+        0, "nothing to apply\nthe database is of a newer version, which has 9999_later.sql\n"
+    )  # fmt: skip
 
 
 def test_sound_books_pass_the_audit(sluice_db: CommandLine) -> None:

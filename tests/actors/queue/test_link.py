@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -14,9 +15,11 @@ import redis
 
 from actors.queue import link as queue_link
 from actors.queue.link import LinkDownError, RedisLink
+from core.settings.settings import load_settings
 from devstack.servers.valkey import Valkey
 from models.db import unused
 from tests.actors.queue.workers import eventually
+from tests.core.settings.test_settings import DEVELOPMENT
 from tests.peers.smtp_server import certify
 
 
@@ -60,6 +63,10 @@ def test_a_long_wait_does_not_lengthen_later_ones(valkey: Valkey, link: RedisLin
     assert_given_up_while_redis_hangs(valkey, link)
 
 
+def closing_tls(peer: socket.socket, context: ssl.SSLContext | None) -> socket.socket:
+    return peer if context is None else context.wrap_socket(peer, server_side=True)
+
+
 @contextlib.contextmanager
 def falling_silent(folder: Path, *, is_tls: bool) -> Iterator[RedisLink]:
     """Run a server that answers BLPOP late and all else at once, and stops reading at a SET.
@@ -71,7 +78,8 @@ def falling_silent(folder: Path, *, is_tls: bool) -> Iterator[RedisLink]:
 
     def answer() -> None:
         peer, _ = server.accept()
-        with context.wrap_socket(peer, server_side=True) if context else peer as talking:
+        # A client that does not trust the certificate hangs up.
+        with contextlib.suppress(ssl.SSLError), closing_tls(peer, context) as talking:
             while (received := talking.recv(4096)) and b"\r\nSET\r\n" not in received:
                 is_over.wait(1.0 if b"BLPOP" in received else 0.0)
                 talking.sendall(b"+OK\r\n" * received.count(b"*"))
@@ -90,6 +98,26 @@ def falling_silent(folder: Path, *, is_tls: bool) -> Iterator[RedisLink]:
             link.close()
             is_over.set()
             silent.join()
+
+
+def greeting(folder: Path, tls: str) -> str:
+    """Return what a link hears from a server with the certificate of its own authority."""
+    with falling_silent(folder, is_tls=True) as link:
+        port = link._make_connection().port
+        env = DEVELOPMENT | {"REDIS_URL": f"rediss://127.0.0.1:{port}/0", "REDIS_TLS": tls}
+        checked = RedisLink(load_settings(env).redis_url, reply_timeout_s=0.5)
+        checked._sample_at = float("inf")
+        try:
+            return str(checked.run([("PING",)]))
+        except LinkDownError as error:
+            return str(error)
+        finally:
+            checked.close()
+
+
+def test_a_certificate_of_no_public_authority_needs_its_file_or_no_check(tmp_path: Path) -> None:
+    assert "certificate verify failed" in greeting(tmp_path, "verify")
+    assert greeting(tmp_path, f"ca:{tmp_path}/server.pem") == greeting(tmp_path, "unverified") == "[b'OK']"
 
 
 @pytest.mark.parametrize("size", [1, 50_000_000], ids=["read", "write"])

@@ -68,6 +68,44 @@ def test_a_place_that_is_neither_address_nor_socket_is_refused(text: str) -> Non
     assert [problem.split(":")[0] for problem in problems(PRODUCTION | {"BIND": text})] == ["BIND"]
 
 
+CA_FILE = "ca:" + str(Path(__file__))
+
+
+@pytest.mark.parametrize(
+    ("tls", "parameters"),
+    [
+        ("verify", ""),
+        ("unverified", "?ssl_cert_reqs=none"),
+        (CA_FILE, "?ssl_ca_certs=" + str(Path(__file__))),
+    ],
+)
+def test_the_certificate_of_redis_is_checked_as_the_operator_says(tls: str, parameters: str) -> None:
+    url = "rediss://:redispassword@redis:6379/0"
+
+    assert load_settings(PRODUCTION | {"REDIS_URL": url, "REDIS_TLS": tls}).redis_url == url + parameters
+
+
+@pytest.mark.parametrize(
+    ("url", "tls"),
+    [
+        ("redis://redis/0", "verify"),
+        ("rediss://redis/0", "no"),
+        ("rediss://redis/0", "ca:relative.pem"),
+        ("rediss://redis/0", "ca:/no/such/file"),
+        ("rediss://redis/0?ssl_cert_reqs=none", "verify"),
+    ],
+)
+def test_a_check_of_a_certificate_that_would_not_be_made_is_refused(url: str, tls: str) -> None:
+    lines = problems(PRODUCTION | {"REDIS_URL": url, "REDIS_TLS": tls})
+
+    assert {line.partition(":")[0] for line in lines} == {"REDIS_TLS"}
+
+
+def test_a_release_may_run_where_the_wallet_is() -> None:
+    assert load_settings(PRODUCTION | KEYSTORE, role="release").environment == "production"
+    assert problems(PRODUCTION | {"WALLET_MNEMONIC": "abandon about"}, role="release")  # type: ignore[arg-type]
+
+
 def test_the_gateways_terms_are_settings() -> None:
     assert load_settings(PRODUCTION).standard_terms == StandardTerms(
         fee_ppm=15_000, fee_fixed_usd_cents=30, price_max_usd=10_000_000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Timer
@@ -13,7 +15,15 @@ from psycopg2 import errors
 
 from devstack.servers.postgres import Postgres
 from models.db import migrate as db_migrate
-from models.db.migrate import NO_TRANSACTION, ChangedMigrationError, available, migrate, pending
+from models.db.migrate import (
+    NO_TRANSACTION,
+    ChangedMigrationError,
+    PendingError,
+    available,
+    migrate,
+    pending,
+    survey,
+)
 
 Files = list[tuple[str, str]]
 
@@ -133,6 +143,40 @@ def test_two_concurrent_migrations_apply_everything_once(url: str, files: Files)
 
     assert sorted(map(len, applied)) == [0, 0, 3]
     assert query(url, "SELECT id FROM one") == [(1,)]
+
+
+@pytest.fixture
+def stranger(url: str) -> Iterator[str]:
+    """Return the URL of the empty database for a login that owns nothing."""
+    with closing(psycopg2.connect(url)) as session, session.cursor() as cursor:
+        session.autocommit = True
+        cursor.execute("CREATE ROLE stranger LOGIN PASSWORD 'stranger'")
+        yield re.sub("//[^@]+@", "//stranger:stranger@", url)
+        cursor.execute("DROP OWNED BY stranger; DROP ROLE stranger")
+
+
+def test_a_login_that_may_not_migrate_succeeds_if_nothing_is_pending(url: str, files: Files, stranger: str) -> None:
+    files.append(ONE)
+    migrate(url)
+    query(url, "GRANT SELECT ON schema_migrations TO stranger; COMMIT; SELECT 1")
+    assert migrate(stranger, is_production=True) == []
+
+    files.append(TWO)
+    with pytest.raises(PendingError, match=r"0002_two\.sql"):
+        migrate(stranger)
+    assert migrate(url) == ["0002_two.sql"]
+    assert migrate(stranger) == []
+
+
+def test_a_survey_names_what_is_pending_and_what_only_a_newer_version_has(url: str, files: Files) -> None:
+    files[:] = [ONE, TWO]
+    assert survey(url) == (["0001_one.sql", "0002_two.sql"], [])
+    migrate(url)
+    files[:] = [ONE, ("0002_other.sql", "SELECT 1")]
+
+    assert survey(url) == (["0002_other.sql"], ["0002_two.sql"])
+    files[:] = [ONE]
+    assert migrate(url) == []
 
 
 def test_a_migration_does_not_block_writers_for_long(url: str, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
