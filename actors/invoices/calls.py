@@ -158,7 +158,7 @@ def select_method(info: CallInfo, choice: SelectMethod) -> CallReply:
                 address=display(network, address),
                 ordinal=ordinal,
                 family=family,
-                quote_s=invoice_plan.quote_lifetime_s(before.price_currency, method),
+                quote_s=invoice_plan.quote_lifetime_s(before, method),
             )
             return _finish(ctx, info, invoices.reread(before.id), public=True)
     except BaseException:

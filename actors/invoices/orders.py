@@ -17,7 +17,7 @@ import msgspec
 from actors.context import Context
 from core.addresses.addresses import display
 from core.errors import DomainError, GatewayBusy, InvoiceAddressFailed
-from core.invoices.schemas import CreatePayment, clamp_lifetime
+from core.invoices.schemas import CreatePayment
 from core.rates.pricing import Market, Method, Terms
 from models.db.base import repeat_on_deadlock
 from models.deposits import rows as deposits
@@ -191,7 +191,7 @@ def refresh(ctx: Context, merchant_id: UUID, body: CreatePayment, market: Market
     if last is None or not (invoices.is_live(last) or _is_revivable(last)):
         return None
     if not invoices.is_live(last):
-        _revive(ctx, last, market, lifetime_s=clamp_lifetime(body.lifetime))
+        _revive(ctx, last, market, lifetime_s=body.lifetime_s(ctx.settings.invoice_lifetime_s))
     return invoices.reread(last.id)
 
 
@@ -204,7 +204,7 @@ def _revive(ctx: Context, invoice: InvoiceRow, market: Market, *, lifetime_s: in
     if invoice.pay_currency is None:
         invoices.reopen(invoice, lifetime_s=lifetime_s, quote_s=None)
         return
-    quote_s = invoice_plan.quote_lifetime_s(invoice.price_currency, invoice_plan.method_of(invoice))
+    quote_s = invoice_plan.quote_lifetime_s(invoice, invoice_plan.method_of(invoice))
     invoices.reopen(invoice, lifetime_s=lifetime_s, quote_s=quote_s)
     quote = invoice_plan.quote_by(ctx.catalogue, market, invoice)
     invoices.add_quote(invoice, quote, generation=invoice.generation + 1)

@@ -49,13 +49,13 @@ def _terms(merchant_id: UUID) -> Terms:
 @call_actor(SET_ACCURACY, body=SetAccuracy)
 def set_accuracy(info: CallInfo, wanted: SetAccuracy) -> CallReply:
     """Change the tolerance and return it; if nothing is given, only return it."""
-    merchant_id = info.merchant()
+    merchant_id, standard = info.merchant(), context().settings.standard_terms
     with recorded(info) as record:
         if wanted.enabled is None and wanted.accuracy_percent is None:
-            accuracy = term_changes.read_accuracy(merchant_id)
+            accuracy = term_changes.read_accuracy(merchant_id, standard)
         else:
             percent = wanted.accuracy_percent
             ppm = None if percent is None else terms_rules.accuracy_ppm(percent)
-            accuracy = term_changes.set_accuracy(merchant_id, enabled=wanted.enabled, ppm=ppm)
+            accuracy = term_changes.set_accuracy(merchant_id, standard, enabled=wanted.enabled, ppm=ppm)
         shown = terms_rules.show_accuracy(enabled=accuracy.enabled, ppm=accuracy.ppm)
         return record.store(shown)

@@ -62,6 +62,9 @@ from models.webhooks import deliveries, outbox, redelivery
 T = TypeVar("T")
 
 PAGE: Final = 50
+STANDARD: Final = StandardTerms(
+    fee_ppm=0, fee_fixed_usd_cents=0, price_max_usd=1, accuracy_ppm=0, lifetime_s=3_600, quote_s=900
+)
 NETWORK: Final = "ethereum"
 HOT: Final = "0xhot"
 # As many rows as a worker handles after one notification.
@@ -226,7 +229,7 @@ def _infos(big: UUID, small: UUID) -> Iterator[tuple[str, Callable[[], object]]]
     yield "rules of splits", partial(splits.listing, big)
     yield "what a recipient received", partial(releases.earnings, big)
     yield "shares that a refund takes of", partial(shares.for_refund, sold.id, 100, step=1)
-    yield "terms", partial(load_terms, big, StandardTerms(fee_ppm=0, fee_fixed_usd_cents=0, price_max_usd=1))
+    yield "terms", partial(load_terms, big, STANDARD)
     yield "API key", partial(merchants.find_key, "pk_none")
     yield "is an address ours", partial(order_checks.is_internal, "evm", sold.address)
     yield "owners of a block's addresses", partial(deposits.match, "evm", addresses)

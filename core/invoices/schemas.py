@@ -29,13 +29,10 @@ from core.merchants.terms_schemas import ACCURACY_MAX_PERCENT, AcceptedMethod
 
 LIFETIME_MIN_S: Final = 300
 LIFETIME_MAX_S: Final = 43_200
-LIFETIME_DEFAULT_S: Final = 3_600
 
 
-def clamp_lifetime(lifetime_s: int | None) -> int:
-    """Return a lifetime within 300 to 43200 s; 3600 if none was given."""
-    if lifetime_s is None:
-        return LIFETIME_DEFAULT_S
+def clamp_lifetime(lifetime_s: int) -> int:
+    """Return a lifetime within 300 to 43200 s."""
     return max(LIFETIME_MIN_S, min(LIFETIME_MAX_S, lifetime_s))
 
 
@@ -81,8 +78,8 @@ class CreatePayment(Request, kw_only=True, omit_defaults=True):
         Annotated[
             int,
             Meta(
-                description="Seconds until the payment expires: 300 to 43200, default 3600. A value outside is set to"
-                " the nearest limit.",
+                description="Seconds until the payment expires: 300 to 43200. A value outside is set to the nearest"
+                " limit. Default: 3600, unless the gateway's operator chose another.",
                 examples=[3600],
             ),
         ]
@@ -147,8 +144,13 @@ class CreatePayment(Request, kw_only=True, omit_defaults=True):
 
     def check(self, own_hosts: frozenset[str]) -> None:
         """Clamp the lifetime, and refuse a callback that is not public."""
-        self.lifetime = clamp_lifetime(self.lifetime)
+        if self.lifetime is not None:
+            self.lifetime = clamp_lifetime(self.lifetime)
         self.url_callback = public_callback(self.url_callback, own_hosts, errors.PaymentBadUrlCallback)
+
+    def lifetime_s(self, default_s: int) -> int:
+        """Return the payment's lifetime; the gateway's default if none was asked for."""
+        return default_s if self.lifetime is None else clamp_lifetime(self.lifetime)
 
 
 class PaymentLookup(Lookup, kw_only=True, omit_defaults=True):

@@ -1,8 +1,8 @@
 """Derives the quotes of an open invoice from the rates, without writing any. Pure; called by models.invoices.quoting.
 
-A generation runs for QUOTE_S. The next one begins where it ends, or where the payment that held it let go, at the rates
-of that moment. Without rates the running generation is extended once; after that the invoice has no price until the
-first moment that has rates again. Nothing begins at or after the invoice's expiry.
+A generation runs for its invoice's quote_s. The next one begins where it ends, or where the payment that held it let
+go, at the rates of that moment. Without rates the running generation is extended once; after that the invoice has no
+price until the first moment that has rates again. Nothing begins at or after the invoice's expiry.
 
 So the generation of any moment is known at any later time, for as long as the rates are kept.
 Source: API reference, "Quotes"; docs/decisions/quotes.md.
@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from core.rates.pricing import Quote
 
+# How long a quote holds at a gateway whose operator set nothing.
 QUOTE_S: Final = 15 * 60
 # No generation begins at the expiry or later.
 _LEAST: Final = timedelta(microseconds=1)
@@ -59,18 +61,20 @@ def follow(
     *,
     until: datetime,
     expires_at: datetime,
+    quote_s: int,
     held_until: datetime | None,
     prices: Prices,
     is_held: Callable[[Quote], bool],
 ) -> list[Generation]:
     """Return the running generation, as it is by `until`, and those that began after it, up to that moment.
 
-    held_until: the last moment at which a payment held the running generation. is_held: whether what has come and is
-    there still holds a quote.
+    quote_s: how long each quote holds. held_until: the last moment at which a payment held the running generation.
+    is_held: whether what has come and is there still holds a quote.
     """
     generations, until = [running], min(until, expires_at - _LEAST)
+    ends = partial(end, expires_at=expires_at, quote_s=quote_s)
     while not is_held(generations[-1].quote) and (at := _next_at(generations[-1], held_until)) <= until:
-        after = _after(generations[-1], at, until=until, expires_at=expires_at, prices=prices)
+        after = _after(generations[-1], at, until=until, ends=ends, prices=prices)
         if after.number == generations[-1].number:
             generations[-1] = after
         else:
@@ -85,11 +89,13 @@ def _next_at(running: Generation, held_until: datetime | None) -> datetime:
     return running.rate_expires_at if held_until is None else max(running.rate_expires_at, held_until)
 
 
-def _after(running: Generation, at: datetime, *, until: datetime, expires_at: datetime, prices: Prices) -> Generation:
-    """Return the next generation, or the running one: extended, or without a price."""
+def _after(
+    running: Generation, at: datetime, *, until: datetime, ends: Callable[[datetime], datetime], prices: Prices
+) -> Generation:
+    """Return the next generation, or the running one: extended, or without a price. ends: until when a rate holds."""
     quote = prices.at(at)
     if quote is None and not running.is_extended:
-        return replace(running, rate_expires_at=end(at, expires_at), is_extended=True, changed_at=at)
+        return replace(running, rate_expires_at=ends(at), is_extended=True, changed_at=at)
     priced = prices.next_after(at, until=until) if quote is None else Priced(at, quote)
     if priced is None:
         return running if running.unpriced_at else replace(running, unpriced_at=at, changed_at=at)
@@ -97,11 +103,11 @@ def _after(running: Generation, at: datetime, *, until: datetime, expires_at: da
         number=running.number + 1,
         quote=priced.quote,
         valid_from=priced.at,
-        rate_expires_at=end(priced.at, expires_at),
+        rate_expires_at=ends(priced.at),
         changed_at=priced.at,
     )
 
 
-def end(at: datetime, expires_at: datetime) -> datetime:
+def end(at: datetime, *, expires_at: datetime, quote_s: int) -> datetime:
     """Return until when the rate of a moment holds."""
-    return min(expires_at, at.replace(microsecond=0) + timedelta(seconds=QUOTE_S))
+    return min(expires_at, at.replace(microsecond=0) + timedelta(seconds=quote_s))

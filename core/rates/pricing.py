@@ -27,11 +27,16 @@ Method = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandardTerms:
-    """The gateway's terms: the fees of merchants without their own, and the largest price."""
+    """The gateway's terms: fees and tolerance of merchants without their own, the largest price, and times."""
 
     fee_ppm: int
     fee_fixed_usd_cents: int
     price_max_usd: int
+    # 0: no tolerance.
+    accuracy_ppm: int
+    # How long an invoice lives that asks for no time, and how long each of its quotes holds.
+    lifetime_s: int
+    quote_s: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +52,10 @@ class Terms:
     accepted: frozenset[Method] | None
     # Positive lowers the price, negative raises it.
     discounts_ppm: Mapping[Method, int]
-    # The gateway's limit, the same for all merchants.
+    # The gateway's limit and times, the same for all merchants.
     price_max_usd: int
+    lifetime_s: int
+    quote_s: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

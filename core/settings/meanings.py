@@ -105,6 +105,11 @@ RATES: Final = {
 PAYMENTS: Final = {
     "FEE_PERCENT": Meaning("The fee of merchants without a fee of their own, in percent of the credit.", CALLS),
     "FEE_FIXED_USD": Meaning("The fixed part of that fee, in US dollars for a payment.", CALLS),
+    "INVOICE_LIFETIME_S": Meaning("How long a payment lives whose request names no lifetime.", CALLS),
+    "QUOTE_LIFETIME_S": Meaning("How long a quote holds; a payment keeps the value of its creation.", CALLS),
+    "ACCURACY_PERCENT": Meaning(
+        "The tolerance, 0 or 1 to 5 percent, of merchants that never set their own. 0 for none.", CALLS
+    ),
     "PRICE_MAX_USD": Meaning("The largest price of a payment.", CALLS),
     "PAYMENT_LINKS_ENABLED": Meaning("0: payment links are neither made nor shown nor checked out.", CALLS),
     "PAYMENT_LINK_UNPAID_MAX": Meaning("Payments of one link that may wait for their buyers at a time.", WORKER),

@@ -18,6 +18,7 @@ from core.catalogue.catalogue import Network
 from core.catalogue.fields import Environment
 from core.http.egress import with_ascii_host
 from core.money import CENT_DIGITS, PPM_DIGITS, parse_units
+from core.rates.generations import QUOTE_S
 from core.rates.pricing import StandardTerms
 from core.settings.defaults import DEFAULTS
 from core.settings.networks import (
@@ -52,6 +53,7 @@ from core.settings.texts import (
     RedisUrl,
     SecretKeysText,
     SourceNetworks,
+    ToleranceText,
     decimal_text,
 )
 
@@ -135,6 +137,11 @@ class Settings(BaseModel):
     # The platform fee of merchants without one of their own: percent of the credit, and US dollars once for a payment.
     fee_percent: Annotated[str, decimal_text(PPM_DIGITS, highest=100)] = "1.5"
     fee_fixed_usd: Annotated[str, decimal_text(CENT_DIGITS, highest=10_000)] = "0.30"
+    # How long a payment lives that asks for no time, and how long each of its quotes holds.
+    invoice_lifetime_s: int = Field(3_600, ge=300, le=43_200)
+    quote_lifetime_s: int = Field(QUOTE_S, ge=300, le=3_600)
+    # The tolerance of merchants that never set their own, in percent: 0, or 1 to 5.
+    accuracy_percent: ToleranceText = "0"
     # The largest price of a payment.
     price_max_usd: int = Field(10_000_000, ge=1, le=1_000_000_000)
     payout_links_enabled: bool = True
@@ -246,6 +253,9 @@ class Settings(BaseModel):
             fee_ppm=parse_units(self.fee_percent, digits=PPM_DIGITS, error=ValueError),
             fee_fixed_usd_cents=parse_units(self.fee_fixed_usd, digits=CENT_DIGITS, error=ValueError),
             price_max_usd=self.price_max_usd,
+            accuracy_ppm=parse_units(self.accuracy_percent, digits=PPM_DIGITS, error=ValueError),
+            lifetime_s=self.invoice_lifetime_s,
+            quote_s=self.quote_lifetime_s,
         )
 
     @property

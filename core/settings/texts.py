@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from core.money import parse_units
+from core.money import PPM_DIGITS, parse_units
 from core.secrets.secretbox import SecretKeysError, parse_secret_keys
 from core.settings.node_urls import read_node_url
 from core.settings.redis_tls import AUTHORITY, UNVERIFIED, VERIFY
@@ -20,6 +20,9 @@ TXID: Final = "{txid}"
 NONE: Final = "none"
 # Before the path of a socket in the file system.
 UNIX: Final = "unix:"
+# Tolerances in force are within 1 and 5 percent (API reference, Limits).
+TOLERANCE_MIN_PPM: Final = 10_000
+TOLERANCE_MAX_PPM: Final = 50_000
 
 
 def decimal_text(digits: int, *, highest: int) -> AfterValidator:
@@ -95,6 +98,14 @@ def _freeze_figures(figures: Mapping[str, Mapping[str, int]]) -> Mapping[str, Ma
     return MappingProxyType({code: MappingProxyType(dict(values)) for code, values in figures.items()})
 
 
+def _check_tolerance(text: str) -> str:
+    """Validate a percentage within the API's limits of tolerances, or 0 for no tolerance."""
+    ppm = parse_units(text, digits=PPM_DIGITS, error=ValueError, name="it")
+    if ppm and not TOLERANCE_MIN_PPM <= ppm <= TOLERANCE_MAX_PPM:
+        raise ValueError("must be 0, or 1 to 5")
+    return text
+
+
 BindText = Annotated[str, AfterValidator(_check_bind)]
 HttpUrl = Annotated[str, _url_check("http", "https")]
 DatabaseUrl = Annotated[str, _url_check("postgresql", "postgres")]
@@ -108,6 +119,7 @@ NodeUrls = Annotated[
 ]
 SourceNetworks = Annotated[tuple[IPv4Network | IPv6Network, ...], BeforeValidator(_networks)]
 SecretKeysText = Annotated[str, AfterValidator(_check_secret_keys)]
+ToleranceText = Annotated[str, AfterValidator(_check_tolerance)]
 ExplorerText = Annotated[str, AfterValidator(_check_explorer)]
 ContractText = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]
 

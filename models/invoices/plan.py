@@ -15,11 +15,10 @@ from core.catalogue import hints
 from core.catalogue.catalogue import Catalogue, Network
 from core.errors import PaymentBadAccuracy, PaymentBadAmount, PaymentUnsupportedNetwork
 from core.ids import uuid7
-from core.invoices.schemas import CreatePayment, clamp_lifetime
+from core.invoices.schemas import CreatePayment
 from core.merchants.terms_rules import accuracy_ppm
 from core.money import parse_units, rescale
 from core.rates import pricing
-from core.rates.generations import QUOTE_S
 from core.rates.pricing import Market, Method, Price, Quote, Terms
 from models.invoices.rows import InvoiceRow
 
@@ -70,7 +69,7 @@ def plan_invoice(
         raise PaymentUnsupportedNetwork(hints.unoffered(catalogue, *method, served))
     price = _price(catalogue, body)
     invoice = _agnostic(body, merchant_id, price, terms, link_id)
-    lifetime_s = clamp_lifetime(body.lifetime)
+    lifetime_s = body.lifetime_s(terms.lifetime_s)
     if method is None:
         pricing.check_price(catalogue, market, price, max_usd=terms.price_max_usd)
         pricing.require_payable(
@@ -84,7 +83,7 @@ def plan_invoice(
     return Plan(
         invoice=invoice.but(status="check", is_multi=False, **columns),
         lifetime_s=lifetime_s,
-        quote_s=quote_lifetime_s(price.currency, method),
+        quote_s=quote_lifetime_s(invoice, method),
         network=catalogue.networks[method[1]],
     )
 
@@ -139,6 +138,8 @@ def _terms_of(invoice: InvoiceRow) -> Terms:
         accepted=None,
         discounts_ppm={},
         price_max_usd=0,
+        lifetime_s=0,
+        quote_s=invoice.each_quote_s,
     )
 
 
@@ -156,9 +157,9 @@ def method_of(invoice: InvoiceRow) -> Method:
     return invoice.pay_currency, invoice.network
 
 
-def quote_lifetime_s(price_currency: str, method: Method) -> int | None:
+def quote_lifetime_s(invoice: InvoiceRow, method: Method) -> int | None:
     """Return how long a quote holds; None if price and settlement are the same coin and no rate is involved."""
-    return None if price_currency == method[0] else QUOTE_S
+    return None if invoice.price_currency == method[0] else invoice.each_quote_s
 
 
 def chosen(catalogue: Catalogue, method: Method, quote: Quote, *, generation: int) -> dict[str, Any]:
@@ -207,6 +208,7 @@ def _agnostic(body: CreatePayment, merchant_id: UUID, price: Price, terms: Terms
         theme=body.theme or "",
         is_payment_multiple=bool(body.is_payment_multiple),
         link_id=link_id,
+        quote_s=terms.quote_s,
     )
 
 

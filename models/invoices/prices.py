@@ -12,7 +12,7 @@ from typing import NamedTuple
 from core.catalogue.catalogue import Catalogue
 from core.errors import DomainError
 from core.rates import generations
-from core.rates.generations import QUOTE_S, Priced
+from core.rates.generations import Priced
 from core.rates.pricing import Market, Quote
 from models.invoices import plan
 from models.invoices.rows import InvoiceRow
@@ -37,7 +37,9 @@ class PagePrices:
         self._book = _Book(until=max(ends, default=None))
         wanted: dict[tuple[Series, ...], set[datetime]] = {}
         for (invoice, begin, _), end in zip(spans, ends, strict=True):
-            wanted.setdefault(tuple(plan.series_of(invoice)), set()).update(_every_quote(begin, until=end))
+            wanted.setdefault(tuple(plan.series_of(invoice)), set()).update(
+                _every_quote(begin, until=end, quote_s=invoice.each_quote_s)
+            )
         for series, moments in wanted.items():
             self._book.read(series, moments)
 
@@ -99,10 +101,10 @@ class _Book:
         known = self._figures.setdefault(series, {})
         known.update((entry.at, entry.figures) for entry in book.at_moments(series, list(moments)))
 
-    def at(self, series: tuple[Series, ...], moment: datetime, *, until: datetime) -> Figures | None:
+    def at(self, series: tuple[Series, ...], moment: datetime, *, until: datetime, quote_s: int) -> Figures | None:
         """Return the figures of a moment. Those that follow it at a quote's distance are read with them."""
         if moment not in self._figures.get(series, {}):
-            self.read(series, _every_quote(moment, until=until))
+            self.read(series, _every_quote(moment, until=until, quote_s=quote_s))
         return self._figures[series][moment]
 
     def next_after(self, series: tuple[Series, ...], moment: datetime, *, until: datetime) -> Entry | None:
@@ -116,11 +118,11 @@ class _Book:
         return gap.entry if gap.entry and gap.entry.at <= until else None
 
 
-def _every_quote(begin: datetime, *, until: datetime) -> Iterator[datetime]:
+def _every_quote(begin: datetime, *, until: datetime, quote_s: int) -> Iterator[datetime]:
     """Return a moment and those that follow it at a quote's distance."""
     yield begin
     at = begin.replace(microsecond=0)
-    while (at := at + timedelta(seconds=QUOTE_S)) <= until:
+    while (at := at + timedelta(seconds=quote_s)) <= until:
         yield at
 
 
@@ -133,7 +135,8 @@ class _Prices:
 
     def at(self, moment: datetime, /) -> Quote | None:
         """Return the quote of a moment; None without a rate."""
-        return self._quote(self._book.at(self._series, moment, until=self._until))
+        quote_s = self._invoice.each_quote_s
+        return self._quote(self._book.at(self._series, moment, until=self._until, quote_s=quote_s))
 
     def next_after(self, moment: datetime, /, *, until: datetime) -> Priced | None:
         """Return the first moment after another one, and at `until` at the latest, that has a quote."""

@@ -241,6 +241,7 @@ def _followed(invoice: InvoiceRow, running: Running, prices: generations.Prices)
         first,
         until=running.at,
         expires_at=invoice.expires_at,
+        quote_s=invoice.each_quote_s,
         held_until=invoice.quoted_until,
         prices=prices,
         is_held=lambda quote: running.is_holding(quote.payer_units),
@@ -285,7 +286,7 @@ def _in_ms(moment: datetime) -> datetime:
 
 def _quote_row(invoice: InvoiceRow, each: Generation) -> QuoteRow:
     # An extension changes only the invoice's row: the quote's own end is until when its rate was to hold.
-    end = generations.end(each.valid_from, invoice.expires_at)
+    end = generations.end(each.valid_from, expires_at=invoice.expires_at, quote_s=invoice.each_quote_s)
     return QuoteRow(
         invoice_id=invoice.id,
         generation=each.number,

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from core.invoices.states import InvoiceStatus
+from core.rates.generations import QUOTE_S
 from core.rates.pricing import Quote
 from models.addresses.rows import AddressOwner
 from models.db import locks
@@ -107,6 +108,8 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
     link_id: UUID | None = None
     # By whom: a keyed digest of the buyer's address.
     link_source: str | None = None
+    # How long each of its quotes holds, as at its creation; None: QUOTE_S.
+    quote_s: int | None = None
     scanned_height: int | None = derived("c.height")
     # While it is open alone.
     waiting: Waiting | None = derived(_WAITING, made=_waiting)
@@ -114,6 +117,11 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
     is_run_out: bool = derived(
         "i.status = 'check' AND i.rate_expires_at < i.expires_at AND i.rate_expires_at <= app_now()"
     )
+
+    @property
+    def each_quote_s(self) -> int:
+        """Return how long each of its quotes holds."""
+        return self.quote_s or QUOTE_S
 
     @property
     def sighted_units(self) -> int:

@@ -7,20 +7,13 @@ The count reveals outdated terms in a process's cache: a transaction that writes
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
 from uuid import UUID
 
 from core.merchants import terms_rules
-from core.rates.pricing import Method
+from core.rates.pricing import Method, StandardTerms
 from models.db.base import execute
 from models.merchants.rows import AcceptedMethod, Discount, Merchant, UnknownMerchantError
-
-
-class Accuracy(NamedTuple):
-    """The tolerance that a merchant has set; it outlives being switched off. None: never set."""
-
-    enabled: bool
-    ppm: int | None
+from models.merchants.terms import Accuracy
 
 
 def _count(merchant_id: UUID) -> None:
@@ -68,19 +61,19 @@ def set_discount(merchant_id: UUID, methods: Collection[Method], discount_ppm: i
         )
 
 
-def read_accuracy(merchant_id: UUID) -> Accuracy:
-    """Return the tolerance that a merchant has set."""
+def read_accuracy(merchant_id: UUID, standard: StandardTerms) -> Accuracy:
+    """Return the tolerance that a merchant has set, or the gateway's."""
     accuracy = Merchant.select(Merchant.accuracy_enabled, Merchant.accuracy_ppm)
     row = accuracy.where(Merchant.id == merchant_id).first()
     if row is None:
         raise LookupError(f"merchant {merchant_id} does not exist")
-    return Accuracy(*row)
+    return Accuracy(*row).or_standard(standard)
 
 
-def set_accuracy(merchant_id: UUID, *, enabled: bool | None, ppm: int | None) -> Accuracy:
+def set_accuracy(merchant_id: UUID, standard: StandardTerms, *, enabled: bool | None, ppm: int | None) -> Accuracy:
     """Change what is given, in an open transaction, and return the whole; or raise accuracy.bad_percent."""
     _count(merchant_id)
-    before = read_accuracy(merchant_id)
+    before = read_accuracy(merchant_id, standard)
     after = Accuracy(before.enabled if enabled is None else enabled, before.ppm if ppm is None else ppm)
     terms_rules.check_accuracy(enabled=after.enabled, ppm=after.ppm)
     execute("UPDATE merchants SET accuracy_enabled = %s, accuracy_ppm = %s WHERE id = %s", (*after, merchant_id))

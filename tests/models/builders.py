@@ -32,7 +32,9 @@ from tests.peers.databases.worker_database import WorkerDatabase
 
 CATALOGUE: Final = load_catalogue("development")
 USDT: Final = 10**18
-STANDARD: Final = StandardTerms(fee_ppm=15_000, fee_fixed_usd_cents=30, price_max_usd=10_000_000)
+STANDARD: Final = StandardTerms(
+    fee_ppm=15_000, fee_fixed_usd_cents=30, price_max_usd=10_000_000, accuracy_ppm=0, lifetime_s=3_600, quote_s=900
+)
 SECOND: Final = timedelta(seconds=1)
 SENDER: Final = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
 # Objects that are young now count as young until the tests end.

@@ -69,6 +69,8 @@ CREATE TABLE invoices (
     -- Whose payment it is that was checked out over a link: a keyed digest of the buyer's address, '' where that is
     -- unknown.
     link_source text,
+    -- How long each of its quotes holds, in seconds, by the settings of its creation. NULL: 900.
+    quote_s integer,
     CHECK ((status = 'select') <= (pay_currency IS NULL)),
     CHECK ((pay_currency IS NULL) = (network IS NULL)),
     CHECK ((pay_currency IS NULL) = (payer_units IS NULL))

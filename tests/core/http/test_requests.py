@@ -246,9 +246,9 @@ def test_an_empty_optional_text_counts_as_absent(name: str, nothing: str | None)
 
 @pytest.mark.parametrize(
     ("given", "kept"),
-    [(None, 3600), (-5, 300), (0, 300), (299, 300), (300, 300), (43_200, 43_200), (43_201, 43_200), (10**30, 43_200)],
+    [(None, None), (-5, 300), (0, 300), (299, 300), (300, 300), (43_200, 43_200), (43_201, 43_200), (10**30, 43_200)],
 )
-def test_a_lifetime_is_clamped_and_never_refused(given: int | None, kept: int) -> None:
+def test_a_lifetime_is_clamped_and_never_refused(given: int | None, kept: int | None) -> None:
     fields = GOOD if given is None else GOOD | {"lifetime": given}
 
     assert read(CreatePayment, fields).lifetime == kept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from core.rates.generations import QUOTE_S
 from core.rates.pricing import Terms
 
 TERMS: Final = Terms(
@@ -14,4 +15,6 @@ TERMS: Final = Terms(
     accepted=None,
     discounts_ppm={},
     price_max_usd=10_000_000,
+    lifetime_s=3_600,
+    quote_s=QUOTE_S,
 )

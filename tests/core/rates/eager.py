@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from core.rates.generations import QUOTE_S, Generation
+from core.rates.generations import Generation
 from core.rates.pricing import Quote
 
 
@@ -20,6 +20,7 @@ class EagerInvoice:
     # Payments that are still there, in the coin's units; a tenth of a quote holds it.
     units: int = 0
     extended_number: int | None = field(default=None)
+    quote_s: int = 900
 
     def tick(self, now: datetime) -> None:
         """Apply the tick of one moment."""
@@ -45,4 +46,4 @@ class EagerInvoice:
             self.generations[-1] = replace(newest, unpriced_at=now, changed_at=now)
 
     def _until(self, now: datetime) -> datetime:
-        return min(self.expires_at, now.replace(microsecond=0) + timedelta(seconds=QUOTE_S))
+        return min(self.expires_at, now.replace(microsecond=0) + timedelta(seconds=self.quote_s))

@@ -46,20 +46,27 @@ class KeptRates:
         return None
 
 
-def first(expires_s: int) -> Generation:
+def first(expires_s: int, quote_s: int = 900) -> Generation:
     quote = Quote(payer_units=100, fee_fixed_units=1, discount_ppm=0)
     return Generation(
-        number=1, quote=quote, valid_from=START, rate_expires_at=after(min(900, expires_s)), changed_at=START
+        number=1, quote=quote, valid_from=START, rate_expires_at=after(min(quote_s, expires_s)), changed_at=START
     )
 
 
 def followed(
-    rates: KeptRates, *, until_s: int, expires_s: int = 7_200, held_s: int | None = None, units: int = 0
+    rates: KeptRates,
+    *,
+    until_s: int,
+    expires_s: int = 7_200,
+    quote_s: int = 900,
+    held_s: int | None = None,
+    units: int = 0,
 ) -> list[Generation]:
     return generations.follow(
-        first(expires_s),
+        first(expires_s, quote_s),
         until=after(until_s),
         expires_at=after(expires_s),
+        quote_s=quote_s,
         held_until=None if held_s is None else after(held_s),
         prices=rates,
         is_held=lambda quote: units * 10 >= quote.payer_units,
@@ -148,15 +155,17 @@ def check_history(chance: random.Random, steps: int) -> None:
     Payments come and go. Generations known by then are written first, as the gateway does before a payment counts or
     goes.
     """
-    expires_s = chance.choice([300, 900, 3_600, 5_000])
+    expires_s, quote_s = chance.choice([300, 900, 3_600, 5_000]), chance.choice([300, 900, 1_200])
     rates = random_rates(chance, expires_s)
-    eager = EagerInvoice(expires_at=after(expires_s), generations=[first(expires_s)], price=rates.at)
-    written, held_until, now_s = [first(expires_s)], None, 0
+    eager = EagerInvoice(
+        expires_at=after(expires_s), generations=[first(expires_s, quote_s)], price=rates.at, quote_s=quote_s
+    )
+    written, held_until, now_s = [first(expires_s, quote_s)], None, 0
 
     def looked() -> list[Generation]:
         return [*written[:-1], *generations.follow(
             written[-1], until=after(now_s), expires_at=after(expires_s), held_until=held_until, prices=rates,
-            is_held=lambda quote: eager.units * 10 >= quote.payer_units,
+            is_held=lambda quote: eager.units * 10 >= quote.payer_units, quote_s=quote_s,
         )]  # fmt: skip
 
     for _ in range(steps):

@@ -108,11 +108,14 @@ def test_a_release_may_run_where_the_wallet_is() -> None:
 
 def test_the_gateways_terms_are_settings() -> None:
     assert load_settings(PRODUCTION).standard_terms == StandardTerms(
-        fee_ppm=15_000, fee_fixed_usd_cents=30, price_max_usd=10_000_000
+        fee_ppm=15_000, fee_fixed_usd_cents=30, price_max_usd=10_000_000, accuracy_ppm=0, lifetime_s=3_600, quote_s=900
     )
-    own = {"FEE_PERCENT": "0.0001", "FEE_FIXED_USD": "1.5", "PRICE_MAX_USD": "500"}
+    own = {
+        "FEE_PERCENT": "0.0001", "FEE_FIXED_USD": "1.5", "PRICE_MAX_USD": "500", "ACCURACY_PERCENT": "1.5",
+        "INVOICE_LIFETIME_S": "300", "QUOTE_LIFETIME_S": "3600",
+    }  # fmt: skip
     assert load_settings(PRODUCTION | own).standard_terms == StandardTerms(
-        fee_ppm=1, fee_fixed_usd_cents=150, price_max_usd=500
+        fee_ppm=1, fee_fixed_usd_cents=150, price_max_usd=500, accuracy_ppm=15_000, lifetime_s=300, quote_s=3_600
     )
 
 
@@ -120,7 +123,10 @@ def test_the_gateways_terms_are_settings() -> None:
     ("name", "text"),
     [("FEE_PERCENT", text) for text in ("-1", "100.0001", "0.00001", "1,5", "1e1", "NaN", "1_0")]
     + [("FEE_FIXED_USD", text) for text in ("-0.01", "10000.01", "0.001", "free")]
-    + [("PRICE_MAX_USD", text) for text in ("0", "1000000001", "1.5")],
+    + [("PRICE_MAX_USD", text) for text in ("0", "1000000001", "1.5")]
+    + [("INVOICE_LIFETIME_S", text) for text in ("299", "43201", "0")]
+    + [("QUOTE_LIFETIME_S", text) for text in ("299", "3601", "0")]
+    + [("ACCURACY_PERCENT", text) for text in ("0.9999", "5.0001", "-1", "1.00001", "five")],
 )
 def test_impossible_terms_are_refused(name: str, text: str) -> None:
     (problem,) = problems(PRODUCTION | {name: text})

@@ -22,7 +22,7 @@ from core.errors import (
 from core.ids import uuid7
 from core.invoices.schemas import CreatePayment
 from core.rates.pricing import RATE_DIGITS, Market, Terms
-from models.invoices.plan import QUOTE_S, Plan, clamp_lifetime, plan_invoice, quote_by, quote_choice
+from models.invoices.plan import Plan, plan_invoice, quote_by, quote_choice, quote_lifetime_s
 from tests.core.rates import builders
 from tests.models.builders import USDT, merchant
 from tests.models.invoices.builders import invoice
@@ -53,7 +53,7 @@ def test_an_invoice_with_a_coin_has_its_quote() -> None:
     plan = planned()
     new = plan.invoice
 
-    assert (plan.lifetime_s, plan.quote_s, plan.family) == (3600, QUOTE_S, "evm")
+    assert (plan.lifetime_s, plan.quote_s, plan.family) == (3600, 900, "evm")
     assert (new.merchant_id, new.status, new.is_multi, new.order_id) == (SHOP, "check", False, None)
     assert (new.price_currency, new.price_units) == ("USD", 1000)
     assert (new.pay_currency, new.network, new.payer_units, new.generation) == ("USDT", "ethereum", 10 * USDT, 1)
@@ -96,8 +96,18 @@ def test_the_merchants_own_fields_are_kept() -> None:
     [(None, 3600), (-1, 300), (0, 300), (299, 300), (300, 300), (43_200, 43_200), (43_201, 43_200), (2**63, 43_200)],
 )
 def test_the_lifetime_is_clamped_to_its_bounds(asked: int | None, given: int) -> None:
-    assert clamp_lifetime(asked) == given
     assert planned(lifetime=asked).lifetime_s == given
+
+
+def test_the_gateways_times_are_for_requests_that_name_none_and_are_frozen() -> None:
+    terms = replace(TERMS, lifetime_s=1800, quote_s=600)
+    plan = planned(terms=terms)
+
+    assert (plan.lifetime_s, plan.quote_s, plan.invoice.each_quote_s) == (1800, 600, 600)
+    assert planned(terms=terms, lifetime=7200).lifetime_s == 7200
+    agnostic = planned(terms=terms, to_currency=None, network=None).invoice
+    assert quote_lifetime_s(agnostic, ("USDT", "ethereum")) == 600
+    assert quote_lifetime_s(agnostic.but(quote_s=None), ("USDT", "ethereum")) == 900
 
 
 def test_a_price_in_the_coin_itself_needs_no_later_quote() -> None:

@@ -47,6 +47,20 @@ def test_a_read_writes_no_quote_and_the_end_writes_all(shop: UUID, chain: Chain)
     assert quotes(mine) == [(1, PRICE), (2, PRICE // 2), (3, PRICE // 2), (4, PRICE // 2)]
 
 
+def test_quotes_follow_at_the_distance_that_was_in_force_at_the_creation(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop, quote_s=300)
+    keep_rates(USD=1, USDT=2)
+    pass_time(1_900)
+    before = seen(mine)
+    assert figures(before)[:2] == (5, PRICE // 2)
+    assert before.rate_expires_at - mine.rate_expires_at == timedelta(seconds=1200)
+
+    pass_time(2_000)
+    assert expired(chain, mine).status == "expired"
+    lengths = "SELECT rate_expires_at - valid_from FROM quotes WHERE invoice_id = %s AND generation > 1"
+    assert rows(lengths, (mine.id,)) == [(timedelta(seconds=300),)] * 9
+
+
 def test_the_shown_quote_is_the_written_one(shop: UUID) -> None:
     mine = invoice(shop)
     keep_rates(USD=1, USDT=2)

@@ -11,12 +11,11 @@ import pytest
 
 from core.errors import AccuracyBadPercent
 from core.ids import uuid7
-from core.rates.pricing import StandardTerms, Terms
+from core.rates.pricing import Terms
 from models.db.base import execute, one, transaction
 from models.merchants import term_changes
 from models.merchants.rows import UnknownMerchantError, create_merchant
-from models.merchants.term_changes import Accuracy
-from models.merchants.terms import TermsCache, load_terms
+from models.merchants.terms import Accuracy, TermsCache, load_terms
 from tests.core.rates.builders import TERMS
 from tests.models.builders import STANDARD, merchant
 from tests.models.db.collisions import at_once
@@ -39,19 +38,19 @@ def discount(shop: UUID, ppm: int, *methods: tuple[str, str]) -> Terms:
 
 def tolerate(shop: UUID, *, enabled: bool | None = None, ppm: int | None = None) -> Terms:
     with transaction():
-        term_changes.set_accuracy(shop, enabled=enabled, ppm=ppm)
+        term_changes.set_accuracy(shop, STANDARD, enabled=enabled, ppm=ppm)
     return load_terms(shop, STANDARD)
 
 
 def test_a_new_merchant_accepts_every_method_without_tolerance(shop: UUID) -> None:
     assert load_terms(shop, STANDARD) == TERMS
-    assert term_changes.read_accuracy(shop) == Accuracy(enabled=False, ppm=None)
+    assert term_changes.read_accuracy(shop, STANDARD) == Accuracy(enabled=False, ppm=None)
 
 
 def test_a_merchants_own_fee_overrides_the_gateways(database: str) -> None:
     del database
     shop, other = create_merchant("Shop").id, create_merchant("Other").id
-    dearer = StandardTerms(fee_ppm=20_000, fee_fixed_usd_cents=50, price_max_usd=7)
+    dearer = replace(STANDARD, fee_ppm=20_000, fee_fixed_usd_cents=50, price_max_usd=7)
     assert load_terms(shop, dearer) == replace(TERMS, fee_ppm=20_000, fee_fixed_usd_cents=50, price_max_usd=7)
 
     term_changes.set_fee_percent(shop, 0)
@@ -82,8 +81,24 @@ def test_a_tolerance_applies_while_enabled_and_is_kept_while_disabled(shop: UUID
     assert tolerate(shop, enabled=True) == replace(TERMS, version=3, accuracy_ppm=20_000)
     assert tolerate(shop, ppm=10_000).accuracy_ppm == 10_000
     assert tolerate(shop, enabled=False).accuracy_ppm is None
-    assert term_changes.read_accuracy(shop) == Accuracy(enabled=False, ppm=10_000)
+    assert term_changes.read_accuracy(shop, STANDARD) == Accuracy(enabled=False, ppm=10_000)
     assert tolerate(shop, enabled=True).accuracy_ppm == 10_000
+
+
+def test_the_gateways_tolerance_is_for_merchants_that_never_set_their_own(shop: UUID) -> None:
+    tolerant = replace(STANDARD, accuracy_ppm=10_000)
+    assert load_terms(shop, tolerant) == replace(TERMS, accuracy_ppm=10_000)
+    assert term_changes.read_accuracy(shop, tolerant) == Accuracy(enabled=True, ppm=10_000)
+
+    with transaction():
+        assert term_changes.set_accuracy(shop, tolerant, enabled=False, ppm=None) == Accuracy(enabled=False, ppm=10_000)
+    assert load_terms(shop, tolerant).accuracy_ppm is None
+    assert tolerate(shop, enabled=True, ppm=30_000).accuracy_ppm == load_terms(shop, tolerant).accuracy_ppm == 30_000
+
+
+def test_times_of_payments_are_the_gateways(shop: UUID) -> None:
+    own = replace(STANDARD, lifetime_s=600, quote_s=300)
+    assert load_terms(shop, own) == replace(TERMS, lifetime_s=600, quote_s=300)
 
 
 @pytest.mark.parametrize(("enabled", "ppm"), [(True, None), (True, 0), (True, 9_999)])
@@ -142,7 +157,7 @@ def test_an_unknown_merchant_has_no_terms(shop: UUID) -> None:
     with pytest.raises(LookupError):
         load_terms(uuid7(), STANDARD)
     with pytest.raises(LookupError):
-        term_changes.read_accuracy(uuid7())
+        term_changes.read_accuracy(uuid7(), STANDARD)
 
 
 def test_a_rolled_back_change_does_not_raise_the_version(shop: UUID) -> None:
