@@ -34,6 +34,7 @@ DERIVED: Mapping[str, tuple[str, str]] = {
 CATALOGUES = {
     "_GAS_CAP_GWEI": lambda network: network.family_parameters.fee_cap,
     "_FEE_CAP": lambda network: network.family_parameters.fee_cap,
+    "_CONFIRMATIONS": lambda network: network.confirmations,
     "_JOIN_SAT_VB": lambda network: network.family_parameters.join_sat_vb,
 }
 HEAD = """# Settings

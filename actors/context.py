@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from core.catalogue.catalogue import Catalogue, load_catalogue
+from core.catalogue.catalogue import Catalogue
 from core.payouts.deny_list import DenyList, DenyListError
 from core.settings.settings import Settings, SettingsError
 from models.addresses.pool import AddressStash
@@ -57,7 +57,7 @@ def configure(settings: Settings, *, is_current: Callable[[], bool] = lambda: Tr
     emails.use(settings)
     _Holder.context = Context(
         settings=settings,
-        catalogue=load_catalogue(settings.environment),
+        catalogue=settings.catalogue,
         available=frozenset(settings.rpc_urls),
         offered=OfferedNetworks(frozenset(settings.rpc_urls)),
         market=MarketBoard(),

@@ -40,7 +40,7 @@ from api.pages.link_page import LinkPage
 from api.pages.logos import Logos
 from api.pages.pages import PaymentPage, static_files
 from api.routes import ENDPOINTS
-from core.catalogue.catalogue import Catalogue, load_catalogue
+from core.catalogue.catalogue import Catalogue
 from core.errors import RequestNotFound
 from core.http.encoding import Packed, pack
 from core.secrets.secretbox import SecretBox
@@ -139,7 +139,7 @@ def _gateway(
 ) -> Gateway:
     metrics, attention = Metrics(), Attention(settings, queues.heartbeats)
     metrics.register(gauges(queues, settings, attention))
-    catalogue, served = load_catalogue(settings.environment), frozenset(settings.rpc_urls)
+    catalogue, served = settings.catalogue, frozenset(settings.rpc_urls)
     return Gateway(
         settings=settings,
         catalogue=catalogue,

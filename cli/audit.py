@@ -11,7 +11,6 @@ import typer
 from cli.output import JsonFlag, show
 from cli.session import database
 from cli.treasury.commands import comparison, comparison_line
-from core.catalogue.catalogue import load_catalogue
 from models.invariants import deposits
 from models.invariants.deposits import Violation
 from models.treasury import reconciliation
@@ -31,7 +30,7 @@ def audit(
     """Check every invariant of the stored data in one snapshot, and show the last comparisons with the chain."""
     with database() as settings:
         violations = deposits.audit(is_full=full, within_s=ADVANCE_S)
-        catalogue = load_catalogue(settings.environment)
+        catalogue = settings.catalogue
         compared = [comparison(catalogue, kept) for kept in reconciliation.listing()]
     wrong = [each for each in compared if each["misses"] >= MISSES_MAX and each["place"] != "cold"]
     is_ok = not violations and not wrong

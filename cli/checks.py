@@ -17,7 +17,7 @@ from actors.queue.link import RedisLink
 from api.health.concerns import Concern, concerns
 from chains import registry
 from chains.base import ProviderError
-from core.catalogue.catalogue import Network, load_catalogue
+from core.catalogue.catalogue import Network
 from core.payouts.deny_list import DenyList
 from core.settings import names, signer_rates
 from core.settings.node_urls import read_node_url
@@ -115,7 +115,7 @@ def check_tables(settings: Settings) -> Iterator[Finding]:
 
 def check_block_times(settings: Settings) -> Iterator[Finding]:
     """Compare PostgreSQL's clock with the newest blocks: prices, windows and expiry depend on it."""
-    networks = load_catalogue(settings.environment).networks
+    networks = settings.catalogue.networks
     is_production = settings.environment == "production"
     for code, ahead_s, is_behind in rows(
         "SELECT network, extract(epoch FROM block_time - app_now())::float8, head_height > height FROM chain_cursors"
@@ -164,7 +164,7 @@ def check_providers(settings: Settings) -> Iterator[Finding]:
     """Ask every provider for its chain, and for the methods that the scan uses."""
     if not settings.rpc_urls:
         yield Finding("providers", Verdict.WARN, "no <NETWORK>_RPC_URLS: no network is served")
-    networks = load_catalogue(settings.environment).networks
+    networks = settings.catalogue.networks
     for code in settings.rpc_urls:
         chain = registry.reader(networks[code], settings)
         answers = [_judged(networks[code], answer) for answer in chain.identify()]
@@ -272,7 +272,7 @@ def _check_freezes() -> Iterator[Finding]:
 
 
 def _check_pool(settings: Settings) -> Iterator[Finding]:
-    networks = load_catalogue(settings.environment).networks
+    networks = settings.catalogue.networks
     for family in sorted({networks[code].family for code in settings.rpc_urls} & SEQUENCES.keys()):
         available = level(family)
         # The signer fills the pool from the low mark on, so a little less is normal; an empty pool stops every sale.

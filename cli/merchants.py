@@ -9,7 +9,6 @@ import typer
 
 from cli.output import JsonFlag, show
 from cli.session import database
-from core.catalogue.catalogue import load_catalogue
 from core.http.requests import Email, WebUrl
 from core.merchants.accents import ACCENTS
 from core.merchants.logos import BYTES_MAX, LogoError, clean_png
@@ -193,9 +192,7 @@ def _key_line(key: ApiKeyRow) -> str:
 def revoke_key(public_id: str, *, as_json: JsonFlag = False) -> None:
     """Revoke an API key for ever; its rules, co-signatures, cheques and unsigned payouts end with it."""
     with database() as settings:
-        was_active, stopped, cheques, kept_cheques, given_back = disowned.revoke(
-            load_catalogue(settings.environment), public_id
-        )
+        was_active, stopped, cheques, kept_cheques, given_back = disowned.revoke(settings.catalogue, public_id)
     lines = [f"{public_id} is revoked" if was_active else f"{public_id} was revoked before"]
     if stopped:
         lines.append(f"not sent by itself until its address is named again: {', '.join(stopped)}")

@@ -17,7 +17,7 @@ from actors.recovery import resume
 from chains.net.budget import budget
 from cli.output import CommandError, JsonFlag, show
 from cli.session import committed, database, failures_named
-from core.catalogue.catalogue import Catalogue, Network, load_catalogue
+from core.catalogue.catalogue import Catalogue, Network
 from core.errors import PayoutFrozen, PayoutNotPending
 from core.money import format_coin
 from core.payouts.states import UNSIGNED_PAYOUTS
@@ -118,7 +118,7 @@ def cancel(
         payout = payout_queue.read(payout_id)
         if payout is None:
             raise CommandError(f"there is no payout {payout_id}")
-        catalogue = load_catalogue(settings.environment)
+        catalogue = settings.catalogue
         try:
             committed(decisions.cancel, catalogue, payout, by=OPERATOR)
         except PayoutNotPending:
@@ -143,7 +143,7 @@ def release(
     books the transaction as this order instead.
     """
     with database() as settings:
-        catalogue = load_catalogue(settings.environment)
+        catalogue = settings.catalogue
         payout = payout_queue.read(payout_id)
         txids = [] if payout is None else matching.written_off(catalogue, payout)
         if payout is None or payout.status not in UNSIGNED_PAYOUTS or not txids:
@@ -190,7 +190,7 @@ class Outcome(StrEnum):
 def unsettled(*, as_json: JsonFlag = False) -> None:
     """List the payouts that moved another amount than was asked: each waits for `settle`."""
     with database() as settings:
-        catalogue = load_catalogue(settings.environment)
+        catalogue = settings.catalogue
         waiting = manual.listing(catalogue)
     lines = [_unclear_line(catalogue, each) for each in waiting] or ["no payout waits to be settled"]
     show({"items": [_unclear_document(catalogue, each) for each in waiting]}, lines, as_json=as_json)
@@ -212,7 +212,7 @@ def settle(
     if reason:
         _check_reason(reason)
     with database() as settings:
-        catalogue = load_catalogue(settings.environment)
+        catalogue = settings.catalogue
         waiting = manual.listing(catalogue, payout)
         if not waiting:
             raise CommandError("no such payout waits to be settled; see sluice payouts unsettled")
@@ -286,7 +286,7 @@ def _check_name(settings: Settings, scope: Scope, name: str) -> None:
 
     Raises CommandError, IdentityError.
     """
-    catalogue = load_catalogue(settings.environment)
+    catalogue = settings.catalogue
     if scope == "network" and name not in catalogue.networks:
         raise CommandError(f"the catalogue has no network {name!r}")
     if scope == "coin" and name not in {freezes.coin(*pair) for pair in catalogue.pairs}:

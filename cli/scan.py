@@ -8,7 +8,6 @@ from actors.scan.rewind import RewindRefusedError
 from actors.scan.rewind import rewind as move_back
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database, open_network
-from core.catalogue.catalogue import load_catalogue
 from models.deposits import scans
 from models.deposits.scans import State
 
@@ -23,7 +22,7 @@ def show_scans(
 ) -> None:
     """Show each scan's block, its chain's head, the blocks that are kept, and the reason of a halt."""
     with database() as settings:
-        if network is not None and network not in load_catalogue(settings.environment).networks:
+        if network is not None and network not in settings.catalogue.networks:
             raise CommandError(f"there is no network {network}")
         states = [each for each in scans.states() if network in {None, each.network}]
     show({"scans": [_document(each) for each in states]}, _lines(states), as_json=as_json)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from core.catalogue.catalogue import Network, load_catalogue
+from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
 from core.settings.settings import Settings
 
@@ -118,7 +118,7 @@ def rings(settings: Settings) -> Iterator[Ring]:
 
 
 def _arguments(row: Doorbell, settings: Settings) -> list[tuple[str, ...]]:
-    networks = load_catalogue(settings.environment).networks
+    networks = settings.catalogue.networks
     match row.for_each:
         case None:
             return [()]
@@ -135,6 +135,6 @@ def _has_trait(network: Network, row: Doorbell) -> bool:
 def _interval_ms(row: Doorbell, settings: Settings, args: tuple[str, ...]) -> int:
     if not row.is_paced_by_blocks:
         return row.every_ms
-    network = load_catalogue(settings.environment).networks[args[0]]
+    network = settings.catalogue.networks[args[0]]
     paced_ms = network.block_time_ms // POLLS_A_BLOCK
     return max(settings.tick_interval_ms, paced_ms if row.slowest_ms is None else min(paced_ms, row.slowest_ms))

@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 
 from actors.queue.registry import QUEUES
 from api.gateway import Heartbeats
-from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import Settings
 from models.db import migrate, server
 from models.deposits import provider_looks, scans
@@ -66,7 +65,7 @@ def concerns(settings: Settings, heartbeats: Heartbeats) -> dict[str, Concern]:
 
 def coins(settings: Settings) -> list[str]:
     """Return the coins of the served networks."""
-    catalogue = load_catalogue(settings.environment)
+    catalogue = settings.catalogue
     return sorted({pair.currency for network in settings.rpc_urls for pair in catalogue.pairs_on(network)})
 
 
@@ -133,7 +132,7 @@ def _unpriced(settings: Settings) -> Iterator[Fault]:
 
 
 def _unscanned(settings: Settings) -> Iterator[Fault]:
-    begun = scans.read(load_catalogue(settings.environment).networks)
+    begun = scans.read(settings.catalogue.networks)
     for network in settings.rpc_urls:
         if network not in begun:
             yield Fault(f"{network} was never scanned")
@@ -154,7 +153,7 @@ def _silent_providers(settings: Settings) -> Iterator[Fault]:
 
 
 def _uncompared(settings: Settings) -> Iterator[Fault]:
-    begun = scans.read(load_catalogue(settings.environment).networks)
+    begun = scans.read(settings.catalogue.networks)
     never = sorted(settings.rpc_urls.keys() & begun.keys() - reconciliation.compared_networks())
     if never:
         yield Fault(f"the hot wallet was never compared with the chain on {', '.join(never)}", stops=False)

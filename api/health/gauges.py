@@ -19,7 +19,6 @@ from api.gateway import Queues
 from api.health.attention import Attention
 from api.health.concerns import unpriced_coins
 from api.health.metrics import counter_metrics
-from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import Settings
 from models.addresses.reservations import level
 from models.db import base, server
@@ -173,7 +172,7 @@ def provider_gauges(settings: Settings) -> Iterator[Metric]:
 
 def scanner_gauges(settings: Settings) -> Iterator[Metric]:
     """Read each network's scan: its distance from the chain's head, the age of its last step, whether it is halted."""
-    begun = scans.read(load_catalogue(settings.environment).networks)
+    begun = scans.read(settings.catalogue.networks)
     lags = dict.fromkeys(settings.rpc_urls, math.inf) | {network: scan.lag_blocks for network, scan in begun.items()}
     yield _gauge(
         "sluice_scanner_lag_blocks",
@@ -305,7 +304,7 @@ def treasury_gauges() -> Iterator[Metric]:
 
 def liquidity_gauges(settings: Settings) -> Iterator[Metric]:
     """Read the sum that queued payouts lack, by network and coin."""
-    catalogue = load_catalogue(settings.environment)
+    catalogue = settings.catalogue
     lacking = GaugeMetricFamily(
         "sluice_liquidity_missing",
         "Coins that queued payouts lack on a network; `sluice treasury liquidity` shows what lies where.",
@@ -321,7 +320,7 @@ def liquidity_gauges(settings: Settings) -> Iterator[Metric]:
 
 def pool_gauges(settings: Settings) -> Iterator[Metric]:
     """Read how many deposit addresses are left in the families served here."""
-    networks = load_catalogue(settings.environment).networks
+    networks = settings.catalogue.networks
     families = {networks[code].family for code in settings.rpc_urls}
     yield _gauge(
         "sluice_address_pool_level",

@@ -23,7 +23,6 @@ from cli.wallet.files import (
     asked_words,
     keys_of,
 )
-from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import load_settings
 
 app = typer.Typer(help="The gateway's root secret.", no_args_is_help=True)
@@ -133,7 +132,7 @@ def descriptor(
     A descriptor shows all our addresses and their balances, and can sign nothing. The command opens the keystore.
     """
     settings = load_settings(role="signer")
-    known = load_catalogue(settings.environment).networks.get(network)
+    known = settings.catalogue.networks.get(network)
     if known is None:
         raise typer.BadParameter(f"there is no network {network}")
     try:

@@ -84,6 +84,11 @@ PROVIDERS: Final = {
         "Small coins are joined while the network asks for at most this many satoshi a virtual byte; 0 for never.",
         SIGNER,
     ),
+    "<NETWORK>_CONFIRMATIONS": Meaning(
+        "The confirmations from which deposits and payouts count, from the catalogue's up to its maturity, at most 256."
+        " Give every process the same.",
+        ALL,
+    ),
     "<NETWORK>_EXPLORER_URL": Meaning(
         "A transaction's page, with `{txid}` in it, to which hosted pages link; `none` for no link.", WEB
     ),

@@ -1,11 +1,14 @@
 """Reads the variables of single networks: <NETWORK>_…. Called by core.settings.settings and its rules."""
 
+import functools
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+from types import MappingProxyType
 from typing import Final
 
 from core.addresses.addresses import AddressError, parse
-from core.catalogue.catalogue import Network, load_catalogue
+from core.catalogue.catalogue import Catalogue, Network, load_catalogue
 from core.catalogue.families import SERVED_FAMILIES
 from core.catalogue.fields import Environment
 
@@ -14,6 +17,9 @@ FEE_CAP_SUFFIX = "_FEE_CAP"
 COLD_SUFFIX = "_COLD_ADDRESS"
 SANCTIONS_SUFFIX = "_SANCTIONS_ORACLE"
 EXPLORER_SUFFIX = "_EXPLORER_URL"
+CONFIRMATIONS_SUFFIX = "_CONFIRMATIONS"
+# Half of the blocks that the scan keeps: a deposit that waits for more could not be compared with its chain.
+CONFIRMATIONS_MAX: Final = 256
 # The families' other names for the cap on fees.
 _CAP_ALIASES = sorted(
     {network.family_parameters.FEE_CAP_ALIAS for network in load_catalogue("production").networks.values()} - {""}
@@ -34,6 +40,7 @@ SUFFIXES: Final[Mapping[str, tuple[str, ...]]] = {
     "sanctions_oracles": (SANCTIONS_SUFFIX,),
     "explorer_urls": (EXPLORER_SUFFIX,),
     "cold_addresses": (COLD_SUFFIX,),
+    "confirmations": (CONFIRMATIONS_SUFFIX,),
 }
 # Ends that only the networks of some families have.
 FAMILY_SUFFIXES: Final = frozenset({*_CAP_ALIASES, *_FIGURES, SANCTIONS_SUFFIX})
@@ -96,7 +103,8 @@ def network_problems(values: Mapping[str, str], environment: Environment) -> Ite
     yield from _option_problems(values, networks)
     yield from _cap_problems(values, served)
     yield from _cold_problems(values, served)
-    for suffix in (FEE_CAP_SUFFIX, COLD_SUFFIX, EXPLORER_SUFFIX):
+    yield from _confirmation_problems(values, served)
+    for suffix in (FEE_CAP_SUFFIX, COLD_SUFFIX, EXPLORER_SUFFIX, CONFIRMATIONS_SUFFIX):
         for code in network_variables(values, suffix):
             if code not in served:
                 yield f"{code.upper()}{suffix}: this version serves no such network"
@@ -138,6 +146,26 @@ def _cold_problems(values: Mapping[str, str], served: Mapping[str, Network]) -> 
             parse(served[code], text)
         except AddressError as refusal:
             yield f"{code.upper()}{COLD_SUFFIX}: {refusal}"
+
+
+def confirmations_span(network: Network) -> tuple[int, int]:
+    """Return the least and the most confirmations that an operator may ask for; at maturity nothing is left to gain."""
+    return network.confirmations, max(network.confirmations, min(network.maturity, CONFIRMATIONS_MAX))
+
+
+def _confirmation_problems(values: Mapping[str, str], served: Mapping[str, Network]) -> Iterator[str]:
+    for code, text in network_variables(values, CONFIRMATIONS_SUFFIX).items():
+        lowest, highest = confirmations_span(served[code]) if code in served else (0, 0)
+        if code in served and text.strip().isdecimal() and not lowest <= int(text) <= highest:
+            yield f"{code.upper()}{CONFIRMATIONS_SUFFIX}: must be {lowest} to {highest}"
+
+
+@functools.cache
+def catalogue_of(environment: Environment, confirmations: tuple[tuple[str, int], ...]) -> Catalogue:
+    """Return the catalogue with an operator's confirmations by network code."""
+    catalogue = load_catalogue(environment)
+    raised = {code: replace(catalogue.networks[code], confirmations=count) for code, count in confirmations}
+    return replace(catalogue, networks=MappingProxyType({**catalogue.networks, **raised}))
 
 
 def _served(environment: Environment) -> Mapping[str, Network]:

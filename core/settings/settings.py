@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from core.catalogue.catalogue import Network
+from core.catalogue.catalogue import Catalogue, Network
 from core.catalogue.fields import Environment
 from core.http.egress import with_ascii_host
 from core.money import CENT_DIGITS, PPM_DIGITS, parse_units
@@ -22,9 +22,11 @@ from core.rates.generations import QUOTE_S
 from core.rates.pricing import StandardTerms
 from core.settings.defaults import DEFAULTS
 from core.settings.networks import (
+    CONFIRMATIONS_SUFFIX,
     EXPLORER_SUFFIX,
     RPC_SUFFIX,
     SANCTIONS_SUFFIX,
+    catalogue_of,
     cold_addresses,
     fee_cap_name,
     fee_caps,
@@ -107,6 +109,8 @@ class Settings(BaseModel):
     sanctions_oracles: ByCode[ContractText] = Field(default_factory=lambda: MappingProxyType({}))
     # By network code: the page of a transaction, in place of the catalogue's explorer; none: no link.
     explorer_urls: ByCode[ExplorerText] = Field(default_factory=lambda: MappingProxyType({}))
+    # By network code: confirmations of deposits and payouts, in place of the catalogue's and never fewer.
+    confirmations: ByCode[Annotated[int, Field(ge=1)]] = Field(default_factory=lambda: MappingProxyType({}))
     # Numbers that only the network's family reads, by network code and the end of the variable's name.
     figures: Figures = Field(default_factory=lambda: MappingProxyType({}))
     rpc_timeout_s: float = Field(5.0, gt=0, le=60)
@@ -242,6 +246,11 @@ class Settings(BaseModel):
         return host if host.startswith(UNIX) else f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
     @property
+    def catalogue(self) -> Catalogue:
+        """Return the environment's catalogue, with the operator's confirmations."""
+        return catalogue_of(self.environment, tuple(sorted(self.confirmations.items())))
+
+    @property
     def reads_max(self) -> int:
         """Return the number of threads of a web process that may read PostgreSQL at once."""
         return self.read_slots or max(1, self.web_threads * 3 // 4)
@@ -333,6 +342,7 @@ def _fields(values: Mapping[str, str], environment: Environment) -> dict[str, ob
     fields["figures"] = figures(values)
     fields["sanctions_oracles"] = network_variables(values, SANCTIONS_SUFFIX)
     fields["explorer_urls"] = network_variables(values, EXPLORER_SUFFIX)
+    fields["confirmations"] = network_variables(values, CONFIRMATIONS_SUFFIX)
     fields["cold_addresses"] = cold_addresses(values, environment)
     fields["rates_urls"] = rate_urls(values)
     if "REDIS_URL" in values and "REDIS_TLS" in values:
@@ -360,6 +370,8 @@ def _describe(error: ValidationError, values: Mapping[str, str]) -> Iterator[str
                 yield f"{str(network).upper()}{SANCTIONS_SUFFIX}: {text}"
             case ("explorer_urls", network, *_):
                 yield f"{str(network).upper()}{EXPLORER_SUFFIX}: {text}"
+            case ("confirmations", network, *_):
+                yield f"{str(network).upper()}{CONFIRMATIONS_SUFFIX}: {text}"
             case ("rates_urls", source, *_):
                 yield f"{variable(str(source))}: {text}"
             case (name, *_):

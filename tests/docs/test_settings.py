@@ -39,11 +39,15 @@ def test_the_page_and_the_example_are_current(script: dict[str, Any]) -> None:
 def test_the_examples_defaults_are_the_settings_own() -> None:
     shown = {name: text for name, text in LINE.findall(EXAMPLE) if text}
     plain, filled = (dict(load_settings(env)) for env in (PRODUCTION, shown | PRODUCTION))
-    caps = {field: filled.pop(field) for field in ("fee_caps", "figures")}
+    caps = {field: filled.pop(field) for field in ("fee_caps", "figures", "confirmations")}
 
     assert len(shown) > 40
     assert filled == {field: plain[field] for field in filled}
-    assert caps == {"fee_caps": {"ethereum": 300, "tron": 100}, "figures": {"bitcoin": {"_JOIN_SAT_VB": 5}}}
+    assert caps == {
+        "fee_caps": {"ethereum": 300, "tron": 100},
+        "figures": {"bitcoin": {"_JOIN_SAT_VB": 5}},
+        "confirmations": {"ethereum": 12},
+    }
 
 
 def test_the_example_sets_what_is_required_to_a_blank_and_names_only_settings() -> None:

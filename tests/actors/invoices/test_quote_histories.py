@@ -38,7 +38,7 @@ FRESH_S: Final = 300
 HORIZON_S: Final = 20_000
 HISTORIES: Final = 300
 ORDER: Final = "order"
-CONTEXT: Final[Any] = SimpleNamespace(catalogue=CATALOGUE)
+CONTEXT: Final[Any] = SimpleNamespace(catalogue=CATALOGUE, settings=SimpleNamespace(invoice_lifetime_s=3_600))
 
 
 def pass_time(seconds: float) -> None:

@@ -8,8 +8,10 @@ from pydantic import ValidationError
 
 from core.catalogue.catalogue import load_catalogue
 from core.rates.pricing import StandardTerms
+from core.settings.networks import CONFIRMATIONS_MAX
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS, Role
 from core.settings.settings import Settings, SettingsError, load_settings
+from models.deposits import cursors
 
 KEY = "2024:" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
 STORES = {"DATABASE_URL": "postgresql://u:dbpassword@db/sluice", "REDIS_URL": "redis://:redispassword@redis:6379/0"}
@@ -349,6 +351,46 @@ def test_a_network_may_have_a_gas_cap_and_a_sanctions_oracle_of_its_own() -> Non
     settings = load_settings({**DEVELOPMENT, "BSC_GAS_CAP_GWEI": "7", "ETHEREUM_SANCTIONS_ORACLE": oracle})
 
     assert (settings.fee_caps, settings.sanctions_oracles) == ({"bsc": 7}, {"ethereum": oracle})
+
+
+def test_a_network_may_take_more_confirmations_and_never_fewer() -> None:
+    settings = load_settings({**PRODUCTION, "POLYGON_CONFIRMATIONS": "100", "ARBITRUM_CONFIRMATIONS": "256"})
+    shown = {code: network.confirmations for code, network in settings.catalogue.networks.items()}
+    standard = {code: network.confirmations for code, network in load_catalogue("production").networks.items()}
+
+    assert shown == standard | {"polygon": 100, "arbitrum": 256}
+    assert settings.catalogue.networks["polygon"].maturity == 256
+    assert load_settings(PRODUCTION).catalogue.networks == load_catalogue("production").networks
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("POLYGON_CONFIRMATIONS", "63"),
+        ("POLYGON_CONFIRMATIONS", "257"),
+        ("ARBITRUM_CONFIRMATIONS", "257"),
+        ("BITCOIN_CONFIRMATIONS", "1"),
+        ("BITCOIN_CONFIRMATIONS", "7"),
+        ("BITCOIN_CONFIRMATIONS", "0"),
+        ("BITCOIN_CONFIRMATIONS", "-1"),
+        ("BITCOIN_CONFIRMATIONS", "six"),
+        ("DOGECOIN_CONFIRMATIONS", "6"),
+    ],
+)
+def test_confirmations_that_deposits_could_not_have_are_refused(name: str, value: str) -> None:
+    assert {problem.split(":")[0] for problem in problems({**PRODUCTION, name: value})} == {name}
+
+
+@pytest.mark.parametrize("floor", ["actors", "api", "cli", "scheduler"])
+def test_no_process_reads_the_catalogue_past_the_settings(floor: str) -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in (Path(__file__).parents[3] / floor).rglob("*.py")}
+
+    assert texts
+    assert [path for path, text in texts.items() if "load_catalogue(settings" in text] == []
+
+
+def test_the_scan_keeps_the_blocks_that_confirmations_may_take() -> None:
+    assert cursors.BLOCKS_KEPT >= 2 * CONFIRMATIONS_MAX
 
 
 def test_an_explorer_may_be_replaced_or_left_out() -> None:
