@@ -77,7 +77,7 @@ PROVIDERS: Final = {
     "RESCAN_S": Meaning("How far the second reading of a chain may fall behind; 0 switches it off.", WORKER),
     "<NETWORK>_GAS_CAP_GWEI": Meaning("The most that the signer offers for a unit of gas.", ACTORS),
     "<NETWORK>_FEE_CAP": Meaning(
-        "The same in the unit of the network's family: gwei, TRX, lamports, billionths of TON, satoshi a virtual byte.",
+        "The most that the signer pays, in the unit of the network's family, as docs/operations.md explains.",
         ACTORS,
     ),
     "<NETWORK>_JOIN_SAT_VB": Meaning(

@@ -33,6 +33,7 @@ ALLOWED: Final[dict[str, tuple[set[str], str]]] = {
     "core/addresses/addresses.py": (set(FAMILIES), "the one table"),
     "core/invoices/uris.py": (set(FAMILIES), "the one table"),
     "api/pages/icons.py": ({"bitcoin", "solana", "ton", "tron"}, "drawings by the codes of the catalogue's networks"),
+    "core/settings/meanings.py": ({"gwei"}, "explains a variable that is named after the unit"),
     "core/catalogue/families.py": ({*FAMILIES, "gwei"}, "what is data of each family: traits and parameters"),
 }
 
