@@ -78,6 +78,10 @@ lock: $(STAMP) ## pin what requirements*.in ask for, with hashes
 settings: $(STAMP) ## write docs/settings.md and .env.example from the settings
 	PYTHONPATH=. $(BIN)/python .ci/settings.py
 
+.PHONY: watching
+watching: $(STAMP) ## write ops/alerts.yml and ops/dashboard.json from the table of alerts
+	PYTHONPATH=. $(BIN)/python .ci/watching.py
+
 .PHONY: help
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
