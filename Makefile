@@ -55,6 +55,7 @@ bench: $(STAMP) ## measure against the frozen baselines
 	$(BIN)/python -m bench.audit $(ARGS)
 	$(BIN)/python -m bench.scale $(ARGS)
 	$(BIN)/python -m bench.idle $(ARGS)
+	$(BIN)/python -m bench.small
 	$(BIN)/python -m bench.life $(ARGS)
 
 .PHONY: lint

@@ -24,6 +24,7 @@ DERIVED: Mapping[str, tuple[str, str]] = {
     "BIND": ("`0.0.0.0`", "`127.0.0.1`"),
     "PAY_URL": ("`BASE_URL`", "`BASE_URL`"),
     "REDIS_TLS": ("verify", "verify"),
+    "CALL_SLOTS": ("three quarters of `WEB_THREADS`",) * 2,
     "READ_SLOTS": ("three quarters of `WEB_THREADS`",) * 2,
     "MAIL_FROM": ("`no-reply` at the host of `PAY_URL`",) * 2,
     "SIGNER_RATES": ("USDT, USDC and DAI at 1",) * 2,

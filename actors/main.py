@@ -1,6 +1,7 @@
 """Runs a worker process: `python -m actors.main -Q invoices -t 4`. Importing it starts everything but the threads.
 
-Without -Q it serves every queue. Only the modules of the served queues are imported; a missing one ends the process.
+Without -Q it serves every queue; several -Q, each with its -t, are groups with threads of their own. Only the
+modules of the served queues are imported; a missing one ends the process.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import dramatiq
 from actors import context
 from actors.queue.broker import SluiceBroker, make_broker
 from actors.queue.registry import AWAITED_QUEUES, modules_for, served_queues
-from actors.queue.working import threads_of, work
+from actors.queue.working import groups_of, work
 from actors.signer import rollback
 from actors.signer.rollback import Watermark
 from core.logs import log
@@ -77,7 +78,8 @@ def connections_max(queues: frozenset[str], *, threads: int) -> int:
     return threads + 1 + (2 if queues <= AWAITED_QUEUES else 0)
 
 
-THREADS: Final = threads_of(sys.argv[1:]) if __name__ == "__main__" else 0
+GROUPS: Final = groups_of(sys.argv[1:]) if __name__ == "__main__" else ()
+THREADS: Final = sum(group.threads for group in GROUPS)
 BROKER: Final = start(served_queues(sys.argv[1:]))
 BROKER.heartbeats.connections_max = connections_max(served_queues(sys.argv[1:]), threads=THREADS)
 dramatiq.set_broker(BROKER)
@@ -85,4 +87,4 @@ dramatiq.set_broker(BROKER)
 gc.freeze()
 
 if __name__ == "__main__":
-    work(BROKER, threads=THREADS, process=process_name(served_queues(sys.argv[1:])))
+    work(BROKER, groups=GROUPS, process=process_name(served_queues(sys.argv[1:])))

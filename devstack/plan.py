@@ -28,6 +28,8 @@ class Plan:
     networks: tuple[str, ...]
     port: int | None = None
     ready_file: Path | None = None
+    # The file of the project's folder that lists the processes.
+    procfile: str = "Procfile"
 
 
 def parse_networks(text: str) -> tuple[str, ...]:

@@ -233,7 +233,7 @@ class Stack:
             self._supervisor.watch(server, server.child)
 
     def _start_apps(self) -> None:
-        for name, command in read_procfile(ROOT / "Procfile").items():
+        for name, command in read_procfile(ROOT / self.plan.procfile).items():
             env = app_environment(
                 name,
                 inherited=self._inherited,

@@ -122,7 +122,8 @@ class SluiceBroker(stock.RedisBroker):
         self._pulling: PullingQueue | None = None
         # Set to stop the worker's threads, which otherwise wait for messages without end.
         self.stopping = threading.Event()
-        self._waiting: FewestThreadsQueue | PullingQueue | None = None
+        # One for each group of threads.
+        self._waiting: list[FewestThreadsQueue | PullingQueue] = []
         self._delayed: dict[str, DelayedConsumer] = {}
 
     def serve(self, queues: Collection[str]) -> None:
@@ -153,15 +154,16 @@ class SluiceBroker(stock.RedisBroker):
         """
         self.stopping.clear()
         if len(self.queues) == 1 and self.queues <= AWAITED_QUEUES:
-            worker.work_queue = self._waiting = self._pulling = PullingQueue(self)
+            worker.work_queue = self._pulling = PullingQueue(self)
         else:
-            worker.work_queue = self._waiting = FewestThreadsQueue()
+            worker.work_queue = FewestThreadsQueue()
+        self._waiting.append(worker.work_queue)
 
     def stop_waiting(self) -> None:
         """Make the worker's threads end their waits and fetch no more; called before they are stopped."""
         self.stopping.set()
-        if self._waiting is not None:
-            self._waiting.stop()
+        for queue in self._waiting:
+            queue.stop()
         for delayed in list(self._delayed.values()):
             delayed.stir()
 

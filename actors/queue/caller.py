@@ -55,11 +55,11 @@ class Caller:
     def __init__(self, broker: SluiceBroker, settings: Settings) -> None:
         self._broker = broker
         self._wait_s = settings.call_wait_s
-        self._slots = threading.BoundedSemaphore(settings.call_slots)
+        self._slots = threading.BoundedSemaphore(settings.calls_max)
         # Counts answers without our stamp: Redis is open to a stranger, or processes differ in SECRET_KEYS.
         self._forged = itertools.count(1)
-        self._shares = Shares(settings.call_slots - settings.call_slots // KEPT_SHARE)
-        self._long_slots = threading.BoundedSemaphore(max(1, settings.call_slots // LONG_SHARE))
+        self._shares = Shares(settings.calls_max - settings.calls_max // KEPT_SHARE)
+        self._long_slots = threading.BoundedSemaphore(max(1, settings.calls_max // LONG_SHARE))
 
     def call(self, actor: str, *, queue: str, info: CallInfo, payload: bytes, wait_s: float | None = None) -> CallReply:
         """Call an actor and return its answer.

@@ -104,7 +104,7 @@ def modules_for(queues: Collection[str]) -> tuple[str, ...]:
 def served_queues(arguments: Sequence[str]) -> frozenset[str]:
     """Return the queues that dramatiq's command line names, or all of them. Raises ValueError for an unknown one."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("-Q", "--queues", nargs="*", default=[])
+    parser.add_argument("-Q", "--queues", nargs="*", action="extend", default=[])
     queues = frozenset(parser.parse_known_args(list(arguments))[0].queues)
     unknown = queues - QUEUES.keys()
     if unknown:

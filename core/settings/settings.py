@@ -195,8 +195,8 @@ class Settings(BaseModel):
     conversion_spread_ppm: int = Field(5_000, ge=0, le=500_000)
 
     web_threads: int = Field(32, ge=2, le=512)
-    call_slots: int = Field(24, ge=1, le=511)
-    # Threads that may wait for PostgreSQL's answer to a read; by default three quarters of WEB_THREADS.
+    # Threads that may wait for calls, and for PostgreSQL's answer to a read; by default three quarters of WEB_THREADS.
+    call_slots: int | None = Field(None, ge=1, le=511)
     read_slots: int | None = Field(None, ge=1, le=511)
     call_wait_s: float = Field(10.0, gt=0, le=25)
     # Open requests of one source address; a trusted proxy's requests count for the client that it forwards.
@@ -223,7 +223,7 @@ class Settings(BaseModel):
     def _check_relations(self) -> Self:
         relations = {
             "CALL_SLOTS must be below WEB_THREADS, or pages and health stall with the calls": (
-                self.call_slots < self.web_threads
+                self.calls_max < self.web_threads
             ),
             "READ_SLOTS must be below WEB_THREADS, or everything stalls with PostgreSQL": (
                 self.reads_max < self.web_threads
@@ -249,6 +249,11 @@ class Settings(BaseModel):
     def catalogue(self) -> Catalogue:
         """Return the environment's catalogue, with the operator's confirmations."""
         return catalogue_of(self.environment, tuple(sorted(self.confirmations.items())))
+
+    @property
+    def calls_max(self) -> int:
+        """Return the number of threads of a web process that may wait for calls at once."""
+        return self.call_slots or max(1, self.web_threads * 3 // 4)
 
     @property
     def reads_max(self) -> int:

@@ -19,8 +19,10 @@ HARDENED: Final = UNITS / "sluice-.service.d" / "hardened.conf"
 HOME: Final = "/opt/sluice"
 SERVICES: Final = sorted(file.name for file in UNITS.glob("*.service"))
 RELEASE: Final = "sluice-release.service"
-SIGNER: Final = "sluice-signer.service"
-ACCOUNTS: Final = {"sluice-web.service": "sluice-web", SIGNER: "sluice-signer"}
+SIGNERS: Final = ["sluice-signer.service", "sluice-small-signer.service"]
+ACCOUNTS: Final = {"sluice-web.service": "sluice-web", **dict.fromkeys(SIGNERS, "sluice-signer")}
+# The lines of Procfile.small that have a unit of their own.
+SMALL: Final = {"worker": "small-worker", "signer": "small-signer"}
 # Of 10. systemd calls it OK.
 EXPOSURE_MAX: Final = 2.0
 
@@ -34,27 +36,30 @@ def words(file: Path, name: str) -> list[str]:
 
 
 def commands(procfile: str) -> dict[str, str]:
-    """Return the command of each unit, made from a line of a Procfile."""
-    places = {"python": f"{HOME}/.venv/bin/python", "gunicorn": f"{HOME}/.venv/bin/gunicorn"}
-    lines = read_procfile(ROOT / procfile)
-    return {f"sluice-{name}.service": re.sub(r"^\w+", lambda m: places[m[0]], text) for name, text in lines.items()}
+    """Return the command of each unit, made from a line of a Procfile; variables are in the unit's settings."""
+    lines = {name: re.sub(r"^env WEB_THREADS=8 ", "", text) for name, text in read_procfile(ROOT / procfile).items()}
+    small = SMALL if procfile == "Procfile.small" else {}
+    return {f"sluice-{small.get(name, name)}.service": f"{HOME}/.venv/bin/{text}" for name, text in lines.items()}
 
 
 def test_each_line_of_the_procfile_has_a_unit_with_its_command() -> None:
-    wanted = commands("Procfile") | {RELEASE: f"{HOME}/.venv/bin/python -m cli migrate"}
+    wanted = commands("Procfile") | commands("Procfile.small") | {RELEASE: f"{HOME}/.venv/bin/python -m cli migrate"}
 
     assert {name: values(UNITS / name, "ExecStart") for name in SERVICES} == {name: [c] for name, c in wanted.items()}
 
 
-def test_the_target_starts_every_line_and_the_address_of_the_web() -> None:
-    assert sorted(words(UNITS / "sluice.target", "Wants")) == sorted([*commands("Procfile"), "sluice-web.socket"])
-    assert all(values(UNITS / name, "PartOf") == ["sluice.target"] for name in commands("Procfile"))
+@pytest.mark.parametrize(
+    ("target", "procfile"), [("sluice.target", "Procfile"), ("sluice-small.target", "Procfile.small")]
+)
+def test_a_target_starts_every_line_and_the_address_of_the_web(target: str, procfile: str) -> None:
+    assert sorted(words(UNITS / target, "Wants")) == sorted([*commands(procfile), "sluice-web.socket"])
+    assert all(target in words(UNITS / name, "PartOf") for name in commands(procfile))
 
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_service_has_its_account_its_settings_a_limit_of_memory_and_comes_back(name: str) -> None:
     file = UNITS / name
-    role, is_release = name.removeprefix("sluice-").removesuffix(".service"), name == RELEASE
+    role, is_release = name.removesuffix(".service").rpartition("-")[2], name == RELEASE
     own = role if role in {"web", "signer", "scheduler"} else "owner" if is_release else "worker"
 
     assert values(file, "User") == [ACCOUNTS.get(name, "sluice")]
@@ -64,12 +69,10 @@ def test_a_service_has_its_account_its_settings_a_limit_of_memory_and_comes_back
 
 
 def test_the_signer_alone_is_given_the_keystore_and_its_passphrase() -> None:
-    assert [name for name in SERVICES if "WALLET_" in (UNITS / name).read_text(encoding="utf-8")] == [SIGNER]
-    assert [name for name in SERVICES if values(UNITS / name, "LoadCredential")] == [SIGNER]
-    assert values(UNITS / SIGNER, "Environment") == [
-        "WALLET_KEYSTORE=%d/keystore",
-        "WALLET_PASSPHRASE_FILE=%d/passphrase",
-    ]
+    assert [name for name in SERVICES if "WALLET_" in (UNITS / name).read_text(encoding="utf-8")] == SIGNERS
+    assert [name for name in SERVICES if values(UNITS / name, "LoadCredential")] == SIGNERS
+    variables = ["WALLET_KEYSTORE=%d/keystore", "WALLET_PASSPHRASE_FILE=%d/passphrase"]
+    assert [values(UNITS / name, "Environment") for name in SIGNERS] == [variables] * 2
 
 
 @pytest.fixture(scope="module")
