@@ -5,8 +5,10 @@ from typing import Any
 from api.http.worker import serving
 from core.settings.settings import load_settings
 from models.db import counts
+from models.db.sessions import pooler
 
 _settings = load_settings(role="web")
+pooler.end_behind(_settings, process="web")
 bind = _settings.listens_on
 # Of a unix socket: only its owner and group, such as the proxy's, may connect.
 umask = 0o007

@@ -23,6 +23,7 @@ from core.logs import log
 from core.settings.settings import SettingsError, load_settings
 from models.db import base, scales
 from models.db.prefetch import ahead
+from models.db.sessions import pooler
 
 SIGNER_QUEUE: Final = "signer"
 # Writes what only a signer may write, and is imported by none but that.
@@ -49,6 +50,7 @@ def boot(queues: frozenset[str]) -> SluiceBroker:
     settings = load_settings(role="signer" if SIGNER_QUEUE in queues else "worker")
     name = process_name(queues)
     log.configure(settings, process=name)
+    pooler.end_behind(settings, process=name)
     if queues <= AWAITED_QUEUES:
         base.connect(
             settings.database_url, statement_timeout_ms=settings.statement_timeout_ms, application_name=f"sluice-{name}"

@@ -14,6 +14,7 @@ from core.secrets.secretbox import SecretBoxError
 from core.settings.settings import SettingsError
 from models.db.base import INSUFFICIENT_PRIVILEGE, StoreUnavailableError, pgcode
 from models.db.migrate import ChangedMigrationError, PendingError
+from models.db.sessions.pooler import PoolerError
 from models.merchants.rows import IdentityError
 
 # A command's function, or its group of commands.
@@ -43,6 +44,7 @@ _EXPECTED = (
     ChangedMigrationError,
     IdentityError,
     SecretBoxError,
+    PoolerError,
 )
 AS_OWNER: Final = "run operators' commands with the DATABASE_URL of the tables' owner"
 

@@ -25,6 +25,7 @@ from actors.queue.broker import SluiceBroker, make_broker
 from actors.queue.link import LinkDownError
 from core.logs import log
 from core.settings.settings import Settings, load_settings
+from models.db.sessions import pooler
 from scheduler.jobs import Job, jobs
 
 events = structlog.get_logger()
@@ -95,6 +96,7 @@ def main() -> None:
     """Run until SIGTERM or SIGINT."""
     settings = load_settings(role="scheduler")
     log.configure(settings, process="scheduler")
+    pooler.end_behind(settings, process="scheduler")
     # APScheduler warns whenever a job comes due while its run before still waits for Redis.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
     ringer = Ringer(make_broker(settings, client_name="sluice-scheduler"))

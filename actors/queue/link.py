@@ -21,7 +21,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError
 from redis.retry import Retry
 
-from models.db.unused import Unused
+from models.db.sessions.unused import Unused
 
 Command = tuple[str | bytes | int | float, ...]
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any, Final, NoReturn, ParamSpec, TypeVar, cast
 
 import peewee
@@ -21,8 +22,9 @@ import psycopg2.extensions
 import psycopg2.extras
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
-from models.db import after_commit, dead_peers
-from models.db.unused import Unused
+from models.db import after_commit
+from models.db.sessions import dead_peers, pooler
+from models.db.sessions.unused import Unused
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -51,6 +53,9 @@ class _Database(peewee.PostgresqlDatabase):
     """A connection per thread. Opening one does not block other threads, and every wait has a limit."""
 
     statement_timeout_ms = STATEMENT_TIMEOUT_MS
+    # The settings that each session begins with; a pooler does not pass them on, and they are set afterwards.
+    session: Mapping[str, object] = MappingProxyType({})
+    _is_route_known = _is_pooled = False
     # Of the calling thread.
     _state: Any
     _connect: Callable[[], dead_peers.WatchedConnection]
@@ -67,10 +72,38 @@ class _Database(peewee.PostgresqlDatabase):
         connection = _unused.take()
         if connection is None:
             with dead_peers.answering.connecting():
-                connection = self._connect()
+                connection = self._open()
             connection.watch(self.statement_timeout_ms)
         self._state.set_connection(connection)
         return True
+
+    def expect(self, session: Mapping[str, object]) -> None:
+        """Take the settings of sessions to a server whose route is not known yet."""
+        self.session, self._is_route_known, self._is_pooled = session, False, False
+
+    def _open(self) -> dead_peers.WatchedConnection:
+        """Open a connection; the first one finds out if a pooler is in between. Raises pooler.PoolerError."""
+        connection = self._plain()
+        try:
+            if not self._is_route_known:
+                self._is_pooled = pooler.is_between(connection) and pooler.check(self._plain)
+                self._is_route_known = True
+            if self._is_pooled:
+                pooler.begin(connection, self.session)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _plain(self) -> dead_peers.WatchedConnection:
+        """Open a connection, without the session's settings where a pooler refuses them."""
+        try:
+            return self._connect()
+        except psycopg2.OperationalError as error:
+            if pooler.REFUSES_OPTIONS not in str(error):
+                raise
+            self.connect_params.pop("options", None)
+            return self._connect()
 
     def release(self) -> None:
         """Give this thread's connection to the next thread that needs one, unless a step is under way in it."""
@@ -157,6 +190,7 @@ def connect(url: str, *, statement_timeout_ms: int = STATEMENT_TIMEOUT_MS, appli
         "TimeZone": "UTC",
         **dead_peers.SERVER_OPTIONS,
     }
+    _own.expect(session)
     db.init(
         # libpq reads the whole address, sslmode and all; peewee hands it over only under this name of the scheme.
         re.sub(r"^postgres://", "postgresql://", url),

@@ -14,6 +14,7 @@ from psycopg2.extensions import connection
 
 from models.db import grants
 from models.db.base import column
+from models.db.sessions import pooler
 
 # Any constant will do, as long as no other program uses it on the same database.
 ADVISORY_LOCK: Final = 0x534C5543
@@ -49,6 +50,7 @@ def available() -> list[tuple[str, str]]:
 
 @contextlib.contextmanager
 def _session(url: str) -> Iterator[connection]:
+    pooler.refuse(url)
     session = psycopg2.connect(url, application_name="sluice-migrate")
     try:
         session.autocommit = True

@@ -17,7 +17,7 @@ from actors.queue import link as queue_link
 from actors.queue.link import LinkDownError, RedisLink
 from core.settings.settings import load_settings
 from devstack.servers.valkey import Valkey
-from models.db import unused
+from models.db.sessions import unused
 from tests.actors.queue.workers import eventually
 from tests.core.settings.test_settings import DEVELOPMENT
 from tests.peers.smtp_server import certify

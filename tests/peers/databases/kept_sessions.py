@@ -12,7 +12,7 @@ from typing import Any, Final
 import psycopg2
 
 from models.db import base
-from models.db.dead_peers import WatchedConnection
+from models.db.sessions.dead_peers import WatchedConnection
 
 KEPT_MAX: Final = 8
 

@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from devstack.servers.postgres import Postgres
-from models.db import base, dead_peers, unused
+from models.db import base
 from models.db.base import StoreUnavailableError, execute, long_statements, one, transaction
+from models.db.sessions import dead_peers, unused
 from tests.models.db.collisions import at_once
 from tests.peers.silence import Mute, SwallowingProxy, frozen
 

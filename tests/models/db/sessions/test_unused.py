@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from models.db import unused
-from models.db.unused import Unused
+from models.db.sessions import unused
+from models.db.sessions.unused import Unused
 
 
 class Connection:

@@ -21,7 +21,7 @@ from typing import Any, Final
 import psycopg2
 import psycopg2.extensions
 
-from models.db import unused
+from models.db.sessions import unused
 
 # Added to the server's statement timeout. COMMIT, which no timeout of the server limits, has only this.
 GRACE_S: Final = 4.0
