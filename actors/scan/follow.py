@@ -72,9 +72,11 @@ def poll_network(ctx: Context, network: Network, chain: Reader) -> bool:
     try:
         return _scan(ctx, network, chain)
     finally:
-        _note_providers(network, chain)
-        # Deposits of blocks scanned before are settled even if the scan fails.
-        _settle(ctx, network, chain)
+        try:
+            # Deposits of blocks scanned before are settled even if the scan fails.
+            _settle(ctx, network, chain)
+        finally:
+            _note_providers(network, chain)
 
 
 def _note_providers(network: Network, chain: Reader) -> None:

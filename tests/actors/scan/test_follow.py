@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
@@ -605,6 +606,26 @@ def test_a_credit_that_cannot_mature_delays_no_other(monkeypatch: pytest.MonkeyP
     follow._settle(ctx, ETHEREUM, cast("Any", PaperReader(began=app_now())))
 
     assert [next(iter(balances_of(each.merchant_id))) for each in sold] == [MATURING, AVAILABLE]
+
+
+def test_deposits_are_settled_even_if_the_providers_cannot_be_counted(
+    node: PaperReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled = list[str]()
+    monkeypatch.setattr(follow, "_settle", lambda _ctx, network, _chain: settled.append(network.code))
+    monkeypatch.setattr(follow, "_note_providers", Mock(side_effect=LookupError("a fault")))
+    with pytest.raises(LookupError):
+        poll()
+    node.is_silent = True
+    with pytest.raises(LookupError):
+        poll()
+    assert settled == ["ethereum"] * 2
+
+    monkeypatch.setattr(follow, "_settle", Mock(side_effect=ValueError("another")))
+    monkeypatch.setattr(follow, "_note_providers", noted := Mock())
+    with pytest.raises(ValueError, match="another"):
+        poll()
+    assert noted.called
 
 
 def test_the_number_of_providers_that_answer_is_recorded_at_a_change_and_from_time_to_time(
