@@ -1,7 +1,8 @@
 """Bounds what a node asks for when it answers alone. Used by the families for the prices that spends offer.
 
-Where several providers are configured and one answers, its word is held against the last figure of which none decided
-alone: it may be twice as much. Without such a figure from the last hour, the operator's cap is the only bound.
+Where several providers are configured and one answers, its word is compared with the last figure of which none decided
+alone: it may be twice or half as much. With less, spends would fail for their fees. Without such a figure from the last
+hour, the operator's cap is the only bound.
 """
 
 import threading
@@ -20,11 +21,14 @@ class AgreedFigures:
         self._known: dict[str, tuple[int, float]] = {}
 
     def bounded(self, name: str, figure: int, *, voices: int, providers: int) -> int:
-        """Return a figure, or what one voice among several providers may raise it to at most."""
+        """Return a figure, kept within the bounds for one voice among several providers."""
         now = time.monotonic()
         with self._lock:
             if voices > 1 or providers == 1:
                 self._known[name] = figure, now
                 return figure
             agreed, at = self._known.get(name, (figure, now))
-        return min(figure, FACTOR_MAX * agreed) if now - at <= AGREED_FOR_S else figure
+        if now - at > AGREED_FOR_S:
+            return figure
+        # Half of it, rounded up.
+        return min(max(figure, -(-agreed // FACTOR_MAX)), FACTOR_MAX * agreed)
