@@ -1,7 +1,8 @@
 """Sweeps the deposit addresses of Solana. Built by chains.solana.family for the signer.
 
 The hot wallet signs too and pays, so that no address needs SOL of its own. A token leaves as a whole, and its account
-is closed, whose rent goes to the hot wallet. SOL leaves to the last lamport, since a rest has to be a rent.
+is closed, whose rent goes to the hot wallet. SOL leaves to the last lamport, since an account holds nothing or its
+rent. If more has come than the scan knows, the rent stays: else a stranger's lamport a second would keep all of it.
 """
 
 from dataclasses import replace
@@ -27,12 +28,13 @@ class SolanaTreasurer:
         there = median_low(self._providers.answers(lambda node: _units(node, lying.key.address, lying.pair)))
         if not 0 < lying.units <= there:
             return Wait(reason="short")
-        if lying.pair is None and not self._may_stay(there - lying.units):
-            # More has come than the scan knows: all of it leaves later.
+        kept_units = self._kept_units(there - lying.units) if lying.pair is None else 0
+        if kept_units >= lying.units:
             return Wait(reason="dear")
-        draft = self._drafted(lying, hot, cap_units, closes=lying.pair is not None and lying.units == there)
+        leaving = replace(lying, units=lying.units - kept_units)
+        draft = self._drafted(leaving, hot, cap_units, closes=lying.pair is not None and lying.units == there)
         cost_units = draft.offer.ceiling_units
-        if lying.pair is None and lying.is_rest and lying.units < cost_units:
+        if lying.pair is None and (lying.is_rest or kept_units) and leaving.units < cost_units:
             return Wait(reason="dear", cost_units=cost_units)
         return Sweep(draft=draft)
 
@@ -52,9 +54,12 @@ class SolanaTreasurer:
             raise InsufficientCoinError(f"{hot.address} holds {agreed.payer_units} lamports and needs {needed}")
         return made
 
-    def _may_stay(self, rest_units: int) -> bool:
-        """Return True if an address may keep this much SOL: nothing, or the rent of its account."""
-        return not rest_units or rest_units >= fees.agreed_rents(self._providers.answers(fees.rents)).plain
+    def _kept_units(self, rest_units: int) -> int:
+        """Return the SOL to leave besides a rest at an address: nothing, or the rent of its account."""
+        if not rest_units:
+            return 0
+        rent = fees.agreed_rents(self._providers.answers(fees.rents)).plain
+        return 0 if rest_units >= rent else rent
 
 
 def _units(node: Rpc, address: str, pair: Pair | None) -> int:

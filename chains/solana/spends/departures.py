@@ -41,7 +41,7 @@ def read(node: Rpc, txid: str, block: Block, pairs: Iterable[Pair], *, sender: s
     intent = _intent(body, tokens) if body is not None else _taken(signed, made, tokens, sender)
     sender, payer = intent.wallet.address, signed.signers[0]
     owners = {sender, *(output.recipient for output in intent.outputs)}
-    fee = outcomes.cost(made, intent.pair, owners) if body is not None else made.fee * (sender == payer)
+    fee = outcomes.cost(made, intent.pair, owners) if body is not None else _besides(made, intent, payer)
     return Departure(
         txid=txid,
         sender=sender,
@@ -85,6 +85,14 @@ def _taken(signed: Signed, made: Change, tokens: Mapping[str, Pair], sender: str
             winner = max(gained, key=lambda owner: gained[owner])
             return _moved(loser, winner, pair, -gained[loser])
     return _moved(signers[0], signers[0], None, 0)
+
+
+def _besides(made: Change, intent: Intent, payer: str) -> int:
+    """Return the lamports that a signer lost besides the coin of `_taken`: the fee; next to a token, all SOL."""
+    sender = intent.wallet.address
+    if intent.pair is None:
+        return made.fee * (sender == payer)
+    return max(0, -made.lamports.get(sender, 0))
 
 
 def _moved(sender: str, recipient: str, pair: Pair | None, units: int) -> Intent:

@@ -136,12 +136,34 @@ def test_a_theft_is_the_largest_loss_of_its_signer(chain: World) -> None:
         programs.move_token(HOT_KEY.address, thief, USDT, units=7, decimals=6),
     )
 
-    for txid, pair, units in ((coin, None, 2 * SOL), (token, USDT_PAIR, 7)):
+    # The thief's account took its rent from the hot wallet.
+    for txid, pair, units, fee in ((coin, None, 2 * SOL, SIGNATURE), (token, USDT_PAIR, 7, SIGNATURE + HOLDING)):
         departure = read(chain, txid)
         assert departure is not None
         assert (departure.sender, departure.pair, departure.is_transfer) == (HOT_KEY.address, pair, False)
         assert [(each.recipient, each.units) for each in departure.outputs] == [(thief, units)]
-        assert departure.fee_units == SIGNATURE
+        assert departure.fee_units == fee
+
+
+@pytest.mark.parametrize("payer", [HOT_KEY.address, OURS.address])
+def test_sol_that_leaves_with_a_token_counts_as_its_fee(chain: World, payer: str) -> None:
+    thief = str(THIEF.pubkey())
+    chain.solana.give_tokens(thief, 1)
+    chain.solana.give(OURS.address, SOL)
+    chain.solana.mine(2)
+    txid = stolen(
+        chain,
+        programs.move_token(HOT_KEY.address, thief, USDT, units=7, decimals=6),
+        programs.move_coin(HOT_KEY.address, thief, 3 * SOL),
+        *([programs.move_coin(payer, thief, 1)] if payer == OURS.address else []),
+        payer=payer,
+    )
+    departure = read(chain, txid, sender=HOT_KEY.address)
+
+    assert departure is not None
+    assert (departure.pair, [each.units for each in departure.outputs]) == (USDT_PAIR, [7])
+    fee = SIGNATURE if payer == HOT_KEY.address else 0
+    assert departure.fee_units == 3 * SOL + fee
 
 
 def test_a_fee_that_a_stranger_paid_is_none_of_the_wallet(chain: World) -> None:

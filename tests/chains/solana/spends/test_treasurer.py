@@ -160,15 +160,39 @@ def test_an_account_that_is_not_the_owners_token_account_holds_nothing(
     assert chain.treasurer.step(lying(9, USDT_PAIR), HOT_KEY, cap_units=CAP) == Wait(reason="short")
 
 
-def test_no_sol_leaves_that_would_leave_dust(chain: World) -> None:
+@pytest.mark.parametrize("dust", [1, PLAIN - 1])
+def test_dust_that_strangers_send_keeps_no_sol_at_its_address(chain: World, dust: int) -> None:
+    """An account may hold nothing or its rent: with more than the scan knows, the rent stays there."""
+    chain.solana.give(OURS.address, SOL + dust)
+    chain.solana.mine(2)
+
+    _, _, fate = chain.swept(SOL, None)
+
+    assert fate.is_success
+    assert chain.solana.balance(OURS.address) == PLAIN + dust
+    assert moved(fate)[OURS.address, "SOL"] == PLAIN - SOL
+    # The rest leaves with the next sweep.
+    _, _, fate = chain.swept(PLAIN + dust, None)
+    assert chain.solana.balance(OURS.address) == 0
+
+
+def test_the_rent_of_an_account_may_stay_and_nothing_less(chain: World) -> None:
     chain.solana.give(OURS.address, SOL)
     chain.solana.mine(2)
 
-    for rest in (1, PLAIN - 1):
-        step = chain.treasurer.step(lying(SOL - rest, None), HOT_KEY, cap_units=CAP)
-        assert isinstance(step, Wait)
-        assert step.reason == "dear"
-    assert isinstance(chain.treasurer.step(lying(SOL - PLAIN, None), HOT_KEY, cap_units=CAP), Sweep)
+    step = chain.treasurer.step(lying(SOL - PLAIN, None), HOT_KEY, cap_units=CAP)
+    assert isinstance(step, Sweep)
+    assert step.draft.intent.units == SOL - PLAIN
+
+
+@pytest.mark.parametrize("units", [1, PLAIN, PLAIN + 2 * SIGNATURE])
+def test_no_more_than_the_rent_is_not_worth_a_sweep_while_dust_comes(chain: World, units: int) -> None:
+    chain.solana.give(OURS.address, units + PLAIN // 2)
+    chain.solana.mine(2)
+
+    step = chain.treasurer.step(lying(units, None), HOT_KEY, cap_units=CAP)
+    assert isinstance(step, Wait)
+    assert step.reason == "dear"
 
 
 def test_a_rest_that_is_not_worth_its_fee_stays(chain: World) -> None:
