@@ -215,7 +215,8 @@ def _lacking(node: JsonRpc) -> list[str]:
     lines = []
     if not all(each.owner and each.program_id for entry in shown for each in entry.meta.post_token_balances):
         lines.append("names no owners of token accounts: no block that moves offered tokens is read")
-    if shown and not _keeps(node, shown[-1].transaction.signatures[0]):
+    txids = [txid for entry in shown for txid in entry.transaction.signatures[:1]]
+    if shown and not (txids and _keeps(node, txids[-1])):
         lines.append("finds no transaction by its id: it proves no deposit, nor a payout")
     first = node.call("getFirstAvailableBlock", [], wire.Slot)
     if first > newest - HISTORY_MIN and not nodes.is_first(node, first):
