@@ -198,8 +198,8 @@ class DepartureReader(Reader, Protocol):
         ...
 
 
-class SenderReader(DepartureReader, Protocol):
-    """Reads a network whose blocks alone show departures. For families that note departures by sender."""
+class InclusionReader(DepartureReader, Protocol):
+    """Judges inclusions on a network where time ends spends. For families whose spends expire."""
 
     def inclusions(self, block: Block, txids: Collection[str]) -> Mapping[str, Agreement]:
         """Count the providers that have this block with each transaction, and those that have it without.

@@ -14,7 +14,7 @@ import structlog
 
 from actors.scan import departures, kept
 from chains.base import ProviderError
-from chains.family import SenderReader
+from chains.family import InclusionReader
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
 from models.spends import seen
@@ -30,7 +30,7 @@ REST_S: Final = 60.0
 _rests_until: dict[str, float] = {}
 
 
-def judge(network: Network, chain: SenderReader) -> int:
+def judge(network: Network, chain: InclusionReader) -> int:
     """Take back the notes that two providers deny, and more than confirm; return their number.
 
     Call outside of transactions. With a single provider nothing is asked: it is believed.
@@ -44,7 +44,7 @@ def judge(network: Network, chain: SenderReader) -> int:
     return taken
 
 
-def _judge_one(network: Network, chain: SenderReader, noted: Seen) -> int:
+def _judge_one(network: Network, chain: InclusionReader, noted: Seen) -> int:
     try:
         block = kept.block(network, chain, noted.height, noted.block_hash)
         if block is None:

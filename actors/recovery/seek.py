@@ -10,7 +10,7 @@ from typing import cast
 from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.recovery import disputed, missing, unread
-from chains.family import CounterReader, DepartureReader, Reader, SenderReader
+from chains.family import CounterReader, DepartureReader, InclusionReader, Reader
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
 
@@ -21,10 +21,11 @@ def seek_departures(ctx: Context, network: Network, chain: Reader) -> bool:
 
     Judges disputed notes of our own attempts too. Return whether a whole page was read, so that there may be more.
     """
+    is_more = False
     if traits_of(network).notes_departures_by_counter:
         missing.seek(ctx, network, cast("CounterReader", chain))
-        return False
-    is_more = unread.read(ctx, network, cast("DepartureReader", chain)) == unread.READ_PER_STEP
-    if traits_of(network).notes_departures_by_sender:
-        disputed.judge(network, cast("SenderReader", chain))
+    else:
+        is_more = unread.read(ctx, network, cast("DepartureReader", chain)) == unread.READ_PER_STEP
+    if traits_of(network).spends_expire:
+        disputed.judge(network, cast("InclusionReader", chain))
     return is_more

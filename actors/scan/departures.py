@@ -10,7 +10,7 @@ import structlog
 from actors.context import Context
 from actors.scan.reading import NOTHING, Left, Reading
 from chains.base import WITNESSES_MIN, Block, BlockScan, DisownedError
-from chains.family import CounterReader, Reader, SenderReader
+from chains.family import CounterReader, InclusionReader, Reader
 from chains.spending import Departure
 from core.catalogue.catalogue import Network
 from core.catalogue.families import claim_of, traits_of
@@ -79,6 +79,8 @@ def note(reading: Reading) -> int:
         for departure in reading.left.unexplained:
             unexplained.note(departure)
         seen.note(network.code, reading.left.known, height=block.height, block_hash=block.hash)
+        if _is_compared(reading):
+            _take_back_lacking(reading)
         return 0
     takers = _takers(network, reading.scan)
     claim = claim_of(network)
@@ -102,10 +104,10 @@ def lacking_in(network: Network, chain: Reader, scan: BlockScan) -> tuple[str, .
     lacked = seen.lacked(network.code, height=block.height, block_hash=block.hash, shown=shown)
     if not lacked:
         return ()
-    return denied(network, cast("SenderReader", chain), block, lacked)
+    return denied(network, cast("InclusionReader", chain), block, lacked)
 
 
-def denied(network: Network, chain: SenderReader, block: Block, txids: Collection[str]) -> tuple[str, ...]:
+def denied(network: Network, chain: InclusionReader, block: Block, txids: Collection[str]) -> tuple[str, ...]:
     """Return the noted attempts among these that two providers lack in a block, and more than show them.
 
     The others are disputed and still count as included.
@@ -123,7 +125,11 @@ def denied(network: Network, chain: SenderReader, block: Block, txids: Collectio
 
 
 def _is_compared(reading: Reading) -> bool:
-    """Return whether another provider's reading of a block is compared with the first one, and adds no attempt."""
+    """Return whether another provider's reading of a block is compared with the first one.
+
+    By senders it adds no attempt. Where senders count, one that it adds keeps its number from another spend; if it is
+    invented, it is judged once its time is over.
+    """
     return reading.is_late and _compares(reading.network, reading.chain)
 
 
@@ -132,9 +138,10 @@ def _compares(network: Network, chain: Reader) -> bool:
 
     No spend dies against an included attempt, so one provider that invents an inclusion would keep a spend whose window
     is over, and the stop of its network, for ever. It takes two, as for deposits. Elsewhere one provider is enough:
-    blocks of coins prove themselves, and a spend with a slot dies only of another transaction in it with our signature.
+    blocks of coins prove themselves, and a spend whose slot does not end dies only of another transaction in it with
+    our signature.
     """
-    return chain.providers > 1 and traits_of(network).notes_departures_by_sender
+    return chain.providers > 1 and traits_of(network).spends_expire
 
 
 def _take_back_lacking(reading: Reading) -> None:

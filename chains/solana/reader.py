@@ -51,7 +51,7 @@ _UNREADABLE: Final = {
 
 
 class SolanaReader(FinalReader[JsonRpc]):
-    """Reads one Solana network, as chains.family.SenderReader."""
+    """Reads one Solana network, as chains.family.InclusionReader."""
 
     # A node that does not know a deposit's transaction is asked for its whole block.
     _witness_kind = Kind.BLOCKS

@@ -5,7 +5,7 @@ reader notices a node that contradicts itself and asks the next. Heights are the
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise, takewhile
 from statistics import median_low
@@ -14,6 +14,7 @@ from typing import Final
 from chains.base import (
     CHARGE,
     AbsentError,
+    Agreement,
     Block,
     BlockScan,
     ContradictionError,
@@ -54,7 +55,7 @@ _ANYONE: Final = "0:" + "00" * 32
 
 
 class TonReader(FinalReader[Toncenter]):
-    """Reads one TON network, as chains.family.CounterReader."""
+    """Reads one TON network, as chains.family.CounterReader and InclusionReader."""
 
     # A node is asked for the whole block of a deposit's shard.
     _witness_kind = Kind.BLOCKS
@@ -94,6 +95,12 @@ class TonReader(FinalReader[Toncenter]):
         del sender  # Its bytes name one.
         answers = self._providers.everyone(lambda node: self._departure(node, txid, block), kind=Kind.BLOCKS)
         return departed_and_included(answers)
+
+    def inclusions(self, block: Block, txids: Collection[str]) -> Mapping[str, Agreement]:
+        """Count the providers whose block has each transaction; see chains.family."""
+        answers = self._providers.everyone(lambda node: self._included(node, block, txids), kind=Kind.BLOCKS)
+        known = [answer for answer in answers if not isinstance(answer, ProviderError)]
+        return {txid: Agreement.of([txid in included for included in known]) for txid in txids}
 
     def used_counters(self, sender: str, height: int) -> int:
         """Return a wallet's seqno after a block, the median of all nodes' answers."""
@@ -182,15 +189,24 @@ class TonReader(FinalReader[Toncenter]):
                 yield from transactions_of(node, each, self._assets)
 
     def _departure(self, node: Toncenter, txid: str, block: Block) -> Departure | None:
+        for seen in self._all_in(node, block):
+            transaction = scan_block.departed(seen, txid)
+            if transaction is not None:
+                key = departures.key_of(nodes.account(node, transaction.address).data)
+                return departures.read(transaction, key, block, self._offered)
+        raise AbsentError(f"none such in block {block.height}")
+
+    def _included(self, node: Toncenter, block: Block, txids: Collection[str]) -> Collection[str]:
+        """Return those of the transactions that a node has in a block."""
+        there = list(self._all_in(node, block))
+        return {txid for txid in txids if any(scan_block.departed(seen, txid) for seen in there)}
+
+    def _all_in(self, node: Toncenter, block: Block) -> Iterator[Seen]:
+        """Yield all transactions of a master block. Raises NotYetError if the node has another one."""
         if nodes.header(node, block.height).hash != block.hash:
             raise NotYetError(f"another block than {block.hash}")
         for each in self._added(node, block):
-            for seen in transactions_of(node, each, self._assets):
-                transaction = scan_block.departed(seen, txid)
-                if transaction is not None:
-                    key = departures.key_of(nodes.account(node, transaction.address).data)
-                    return departures.read(transaction, key, block, self._offered)
-        raise AbsentError(f"none such in block {block.height}")
+            yield from transactions_of(node, each, self._assets)
 
     def _added(self, node: Toncenter, block: Block) -> Sequence[BlockId]:
         """Return the blocks of shards that a master block adds."""

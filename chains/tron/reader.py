@@ -41,7 +41,7 @@ SNAPSHOTS_MAX: Final = 4
 
 
 class TronReader(NodesReader[RestNode]):
-    """Reads one TRON network, as chains.family.SenderReader."""
+    """Reads one TRON network, as chains.family.InclusionReader."""
 
     # A deposit is looked up in its whole block, which may be as large as any that the scan reads.
     _witness_kind = Kind.BLOCKS

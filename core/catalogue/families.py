@@ -77,6 +77,11 @@ class Traits:
         return self.claim == "counter" and self.window_s > 0
 
     @property
+    def spends_expire(self) -> bool:
+        """Return True if time alone ends a spend that is in no block."""
+        return self.has_windows or self.counters_end
+
+    @property
     def notes_departures_by_counter(self) -> bool:
         """Return True if used counters show departures, which the scan reads before it records their block."""
         return self.claim == "counter"

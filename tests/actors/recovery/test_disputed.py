@@ -92,12 +92,15 @@ def test_a_provider_that_fails_or_is_alone_ends_no_note(world: SpendWorld) -> No
 
 
 @pytest.mark.usefixtures("world")
-@pytest.mark.parametrize(("network", "is_judged"), [("tron", True), ("bitcoin", False)])
-def test_they_are_judged_where_a_window_ends_spends(
+@pytest.mark.parametrize(
+    ("network", "is_judged"), [("tron", True), ("ton", True), ("bitcoin", False), ("ethereum", False)]
+)
+def test_they_are_judged_where_time_ends_spends(
     monkeypatch: pytest.MonkeyPatch, network: str, *, is_judged: bool
 ) -> None:
     monkeypatch.setattr(disputed, "judge", judge := Mock())
     monkeypatch.setattr(seek, "unread", Mock(READ_PER_STEP=20))
+    monkeypatch.setattr(seek, "missing", Mock())
     chain = Mock(budget=lambda **_: contextlib.nullcontext())
     monkeypatch.setattr(network_ticks, "reader", lambda *_: chain)
     seek.seek_departures(network)

@@ -50,9 +50,9 @@ SERVED = load_settings(
 )
 
 
-def claims(monkeypatch: pytest.MonkeyPatch, claim: str, *, has_sender: bool) -> None:
+def claims(monkeypatch: pytest.MonkeyPatch, claim: str, *, has_sender: bool, window_s: int = 0) -> None:
     """Give the network's family another claim."""
-    other = replace(families.TRAITS["evm"], claim=cast("Any", claim), has_sender=has_sender)
+    other = replace(families.TRAITS["evm"], claim=cast("Any", claim), has_sender=has_sender, window_s=window_s)
     monkeypatch.setattr(families, "TRAITS", MappingProxyType({**families.TRAITS, "evm": other}))
 
 
@@ -569,6 +569,32 @@ def test_an_included_attempt_is_taken_back_by_two_providers_that_lack_it(
     assert is_alive_after(chain, monkeypatch, first=first, second=second) is is_alive
 
 
+@pytest.mark.parametrize(
+    ("first", "same", "other", "ends", "is_alive"),
+    [
+        (True, 1, 2, True, False),
+        (True, 1, 1, True, True),
+        # A hidden inclusion is found by the second reading. Were it invented, it is judged once its time is over.
+        (False, 0, 2, True, True),
+        # Where numbers do not end, another transaction in the slot ends a spend.
+        (True, 1, 2, False, True),
+    ],
+)
+def test_an_included_attempt_whose_number_ends_is_taken_back_alike(
+    chain: PaperReader,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    first: bool,
+    same: int,
+    other: int,
+    ends: bool,
+    is_alive: bool,
+) -> None:
+    chain.providers, chain.included = 3, Agreement(same=same, other=other)
+    end = is_alive_after(chain, monkeypatch, first=first, second=not first, claim="counter", ends=ends)
+    assert end is is_alive
+
+
 @pytest.mark.parametrize("first", [True, False])
 def test_a_provider_that_is_alone_is_believed_about_attempts(
     chain: PaperReader, monkeypatch: pytest.MonkeyPatch, *, first: bool
@@ -578,9 +604,17 @@ def test_a_provider_that_is_alone_is_believed_about_attempts(
     assert is_alive_after(chain, monkeypatch, first=first, second=not first)
 
 
-def is_alive_after(chain: PaperReader, monkeypatch: pytest.MonkeyPatch, *, first: bool, second: bool) -> bool:
+def is_alive_after(
+    chain: PaperReader,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    first: bool,
+    second: bool,
+    claim: str = "window",
+    ends: bool = False,
+) -> bool:
     """Read a block twice, with our attempt in it or not; return whether its spend counts as included."""
-    claims(monkeypatch, "window", has_sender=True)
+    claims(monkeypatch, claim, has_sender=True, window_s=120 * ends)
     ours = signed("0xours")
     shown = {True: ((HOT, "0xours"), ("0xother", "0xnobodys")), False: ()}
     chain.mine(sent=shown[first])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chains.base import CHARGE, AbsentError, DisagreementError, NotYetError, Place, ProviderError, Recorded
+from chains.base import CHARGE, AbsentError, Agreement, DisagreementError, NotYetError, Place, ProviderError, Recorded
 from chains.spending import Departure
 from chains.ton import boc, messages, requests
 from chains.ton.cells import Cell
@@ -189,6 +189,20 @@ def test_balances_are_those_after_the_block_that_is_asked_for(chain: World) -> N
     assert shown.units == (TON, TON, 500, 0)
     with pytest.raises(NotYetError):
         chain.reader.snapshot(places(chain), height=shown.height, block_hash="00" * 32)
+
+
+def test_a_frozen_jetton_wallet_holds_nothing_and_hides_no_other_balance(chain: World) -> None:
+    """Its jettons cannot move before its state is brought again: the comparison names the address as short."""
+    chain.pay(coin(OURS.address, TON), chain.jettons(OURS.address, 500), chain.jettons(SECOND, 7))
+    block = chain.reader.block(chain.simulator.head.id.seqno)
+    wallet = chain.usd.jetton.wallet(OURS.address)
+
+    def frozen(truth: Any, asked: dict[str, Any]) -> Any:
+        return truth | {"state": "frozen", "code": "", "data": ""} if asked["address"] == wallet else truth
+
+    with lying(chain, getAddressInformation=frozen) as liar:
+        shown = liar.reader.snapshot(places(chain), height=block.height, block_hash=block.hash)  # type: ignore[union-attr]
+    assert shown.units == (TON, TON, 0, 7)
 
 
 def test_providers_that_show_different_balances_disagree(chain: World) -> None:
@@ -382,6 +396,25 @@ def test_a_departure_that_no_block_has_is_absent(chain: World) -> None:
     block = chain.reader.block(sent)
     with pytest.raises(AbsentError):
         chain.reader._departure(chain.reader._providers._nodes[0].client, "ab" * 32, block)  # type: ignore[arg-type]
+
+
+def test_inclusions_are_counted_by_blocks(chain: World) -> None:
+    give_hot(chain)
+    sent = chain.send(HOT, coin(STRANGER, TON))
+    scan = chain.scan(sent)
+    [(_, txid)] = scan.sent
+
+    def other(truth: Any, asked: dict[str, Any]) -> Any:
+        return truth | {"id": truth["id"] | {"root_hash": "q" * 42 + "o="}} if asked["workchain"] == -1 else truth
+
+    with lying(chain, providers=3, getBlockTransactionsExt=lambda truth, _: truth | {"transactions": []}) as liar:
+        assert liar.reader.inclusions(scan.block, [txid, "ab" * 32]) == {
+            txid: Agreement(same=2, other=1),
+            "ab" * 32: Agreement(same=0, other=3),
+        }
+    for lie in (other, Refusal(500, "LITE_SERVER_NOTREADY: block is not applied")):
+        with lying(chain, providers=2, getBlockHeader=lie) as liar:
+            assert liar.reader.inclusions(scan.block, [txid]) == {txid: Agreement(same=1, other=0)}
 
 
 def test_a_key_of_another_wallet_proves_nothing(chain: World) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from statistics import median_low
@@ -111,6 +111,11 @@ class ToyReader:
 
         same, other = self._providers.compare(hash_of, block_hash)
         return Agreement(same=same, other=other)
+
+    def inclusions(self, block: Block, txids: Collection[str]) -> Mapping[str, Agreement]:
+        answers = self._providers.everyone(lambda node: block_at(node, block.height))
+        known = [{tx.txid for tx in one.txs} for one in answers if isinstance(one, ToyBlock) and one.hash == block.hash]
+        return {txid: Agreement.of([txid in listed for listed in known]) for txid in txids}
 
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
         """Return what places hold after the newest block: nodes of this chain remember no older balances."""
