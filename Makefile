@@ -37,6 +37,10 @@ coverage: test ## run the tests, and fail where none reaches a line or branch of
 soak: $(STAMP) ## run the long tests
 	exec $(BIN)/python -m pytest -m soak --timeout 0 $(ARGS)
 
+.PHONY: restore-drill
+restore-drill: $(STAMP) ## lose payouts, restore by the commands of docs/backup.md, and pay no one twice
+	exec $(BIN)/python -m pytest -v tests/cli/recovery/test_restore_drill.py $(ARGS)
+
 .PHONY: mutants
 mutants: $(STAMP) ## remove guards one by one, and list those that no test misses (ARGS=models/ledger)
 	$(BIN)/python .ci/mutants.py $(or $(ARGS),models/ledger models/deposits models/spends models/outcomes models/refunds)
@@ -85,7 +89,7 @@ watching: $(STAMP) ## write ops/alerts.yml and ops/dashboard.json from the table
 
 .PHONY: help
 help: ## show this
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(STAMP): requirements.txt requirements-dev.txt .python-version Makefile
 	@if [ -z "$(PYTHON)" ]; then echo "Sluice needs Python 3.11, 3.12 or 3.13 with venv (Debian: python3-venv)" >&2; exit 1; fi

@@ -16,7 +16,7 @@ LISTED_MAX: Final = 500
 
 
 def show_departures(ctx: Context, network: Network, *, as_json: bool) -> None:
-    """Show why the signer does not sign for a network, and all departures that were ever unexplained."""
+    """Show why the signer does not sign for a network, and its unexplained departures: open ones first, then ended."""
     stopped = signing_stops.read(network.code)
     waits = [] if stopped else [wait.reason for wait in freshness.waits([network.code])]
     reason = stopped.reason if stopped else next(iter(waits), "")
@@ -24,13 +24,19 @@ def show_departures(ctx: Context, network: Network, *, as_json: bool) -> None:
     lines = [f"{network.code} is " + (f"not signed for: {reason}" if reason else "signed for")]
     if stopped is not None and not stopped.is_caught_up:
         lines.append("  the scan has not caught up with the chain yet")
-    for each in documents:
-        lines += _lines(each)
     unread = [each.txid for each in unread_departures.waiting(network.code, limit=LISTED_MAX)]
+    waiting = [each for each in documents if each["status"] == "unexplained"]
+    lines.append(f"  open: {len(waiting) + len(unread)}")
+    for each in waiting:
+        lines += _lines(each)
     lines += [f"  {txid}: no node has shown yet what it moved" for txid in unread]
+    ended = documents[len(waiting) :]
+    lines += [f"  ended: {len(ended)}"] if ended else []
+    for each in ended:
+        lines += _lines(each)
     document = {
-        "network": network.code, "stopped": reason or None, "departures": documents,
-        "unread": unread,
+        "network": network.code, "stopped": reason or None, "open": len(waiting) + len(unread),
+        "departures": documents, "unread": unread,
     }  # fmt: skip
     show(document, lines, as_json=as_json)
 

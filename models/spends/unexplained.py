@@ -244,8 +244,10 @@ def open_ones(network: str, *, limit: int = SETTLED_PER_STEP) -> list[Unexplaine
 
 
 def listing(network: str, *, limit: int) -> list[UnexplainedRow]:
-    """Return all unexplained departures that were ever read, newest first."""
-    return UnexplainedRow.read("d.network = %s AND d.raw <> '' ORDER BY d.id DESC LIMIT %s", (network, limit))
+    """Return all departures that were ever read: those that are unexplained first, then the newest."""
+    return UnexplainedRow.read(
+        "d.network = %s AND d.raw <> '' ORDER BY d.status = 'unexplained' DESC, d.id DESC LIMIT %s", (network, limit)
+    )
 
 
 def waiting() -> dict[str, int]:

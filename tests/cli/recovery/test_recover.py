@@ -9,7 +9,7 @@ import pytest
 
 from core.ids import uuid7
 from models.db import base
-from models.db.base import rows, transaction
+from models.db.base import execute, rows, transaction
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.spends import signing_stops, unexplained, unread_departures
@@ -18,7 +18,7 @@ from tests.cli.conftest import CommandLine
 from tests.models.builders import CATALOGUE, merchant
 from tests.models.payout_links.builders import new_link
 from tests.models.payouts.builders import fund
-from tests.models.spends.departures import a_departure
+from tests.models.spends.departures import DISMISSED, a_departure
 
 FIRST, SECOND = "0x" + "51" * 20, "0x" + "52" * 20
 TXID = "0xab" + "0" * 62
@@ -33,6 +33,23 @@ def noted() -> UUID:
         assert unexplained.note(new)
         unread_departures.note("ethereum", "coins", {"0xunread": ""}, height=8, block_hash="0x8")
     return merchant()
+
+
+def test_open_departures_are_shown_first(sluice: CommandLine, database: str) -> None:
+    sluice.env["DATABASE_URL"] = database
+    noted()
+    with transaction():
+        assert unexplained.note(a_departure("0xended", slot=4))
+    execute(f"{DISMISSED} WHERE txid = '0xended'")
+
+    lines = sluice("treasury", "recover", "ethereum").out.splitlines()
+    assert [line.split()[0:2] for line in lines if not line.startswith("    ")][-5:] == [
+        ["open:", "2"], ["unexplained", f"{TXID}:"], ["0xunread:", "no"], ["ended:", "1"], ["dismissed", "0xended:"],
+    ]  # fmt: skip
+    document = sluice("treasury", "recover", "ethereum", "--json").json
+    assert (document["open"], [each["status"] for each in document["departures"]]) == (2, ["unexplained", "dismissed"])
+    base.connect(database)
+    assert [each.txid for each in unexplained.listing("ethereum", limit=1)] == [TXID], "no ended one hides it"
 
 
 def test_each_output_is_named_and_then_it_is_a_spend(sluice: CommandLine, database: str) -> None:

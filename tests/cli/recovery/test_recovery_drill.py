@@ -1,15 +1,13 @@
-"""The drill of docs/backup.md: a database comes back without its last payouts, and no recipient is paid twice.
+"""A database comes back without its last payouts, and no recipient is paid twice.
 
-Once from a dump restored into another cluster, once from a lagging standby that is promoted. With PostgreSQL's own
-tools, a real node, the real actors, and an operator's command line.
+From a lagging standby that is promoted, and from a disk image. With PostgreSQL's own tools, a real node, the real
+actors, and an operator's command line. test_restore_drill does it from backups.
 """
 
 from __future__ import annotations
 
 import io
-import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,43 +22,18 @@ from core.catalogue.catalogue import load_catalogue
 from core.errors import InvoiceAddressFailed
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from devstack.evm.anvil import Anvil
-from devstack.servers import postgres as server_postgres
 from devstack.servers.postgres import Postgres
 from devstack.supervise.leash import Leash
-from devstack.supervise.ports import free_port
 from models.addresses.pool import AddressStash
 from models.db import base
 from models.db.base import execute, rows
-from models.db.migrate import migrate
-from models.ledger.ledger import EQUITY, GATEWAY, Account
 from models.payouts.rows import PayoutRow
 from models.spends import signing_stops
-from tests.actors.recovery.world import RecoveryWorld
-from tests.cli.conftest import CommandLine, Outcome
-from tests.models.ledger.figures import net_of
-from tests.peers.databases.owner import OWNER, as_owner, make_owner
+from tests.cli.conftest import CommandLine
+from tests.cli.recovery.drill import Drill
 from tests.peers.databases.standby import Snapshot, Standby, ask
-from tests.peers.databases.worker_database import admin
 
 pytestmark = pytest.mark.fresh_database
-
-
-class Drill(RecoveryWorld):
-    """As RecoveryWorld, with an operator."""
-
-    sluice: CommandLine
-
-    def equity(self) -> int:
-        return net_of(Account(GATEWAY, EQUITY, "USDT"))
-
-    def operate(self, *words: str) -> Outcome:
-        """Type a command; the test's own connection is opened again after it."""
-        self.sluice.env["DATABASE_URL"] = self._database
-        self.sluice.env["ETHEREUM_RPC_URLS"] = self.providers[0].url
-        outcome = self.sluice(*words)
-        base.connect(self._database)
-        self.reconfigure()
-        return outcome
 
 
 @pytest.fixture
@@ -70,18 +43,6 @@ def drill(database: str, anvil: Callable[..., Anvil], sluice: CommandLine) -> It
     for world in made.opened():
         assert world is made
         yield made
-
-
-@pytest.fixture
-def second_cluster(server_folder: Path, leash: Leash) -> Iterator[Postgres]:
-    server = Postgres(server_folder / "second", port=free_port(), leash=leash, durable=False)
-    server.start()
-    with admin(server) as cursor:
-        make_owner(cursor, server)
-        cursor.execute(f"CREATE DATABASE restored OWNER {OWNER}")
-    yield server
-    base.close()
-    server.stop()
 
 
 @pytest.fixture
@@ -100,61 +61,6 @@ TIMELINE = "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)"
 
 def identity(server: Postgres) -> tuple[Any, ...]:
     return ask(server, "SELECT system_identifier FROM pg_control_system()")
-
-
-def tool(name: str, *words: str) -> None:
-    program = server_postgres._programs() / name
-    subprocess.run([str(program), *words], check=True, env={"PATH": os.environ["PATH"], "LC_ALL": "C"}, timeout=120)
-
-
-def test_a_dump_that_is_restored_after_more_was_paid_pays_nobody_twice(
-    second_cluster: Postgres, drill: Drill, tmp_path: Path
-) -> None:
-    people = {name: drill.recipient() for name in ("before", "again", "never again", "new")}
-    drill.pay_out("before", people["before"])
-    dump = tmp_path / "sluice.dump"
-    tool("pg_dump", "--format=custom", f"--file={dump}", drill._database)
-    again = drill.pay_out("again", people["again"], "20")
-    never = drill.pay_out("never again", people["never again"], "30")
-
-    restored = second_cluster.database_url("restored")
-    tool("pg_restore", f"--dbname={as_owner(restored)}", "--no-owner", "--no-privileges", "--exit-on-error", str(dump))
-    migrate(as_owner(restored))
-    drill.restore(restored)
-    order = drill.order("again", people["again"], "20")
-    drill.sign()
-    assert (drill.stopped(), drill.count("spends")) == (signing_stops.ANOTHER_DATABASE, 1)
-    answer = drill.operate("doctor", "--json").json["findings"]
-    assert [f["verdict"] for f in answer if f["check"] == "signing"] == ["fail"]
-
-    drill.catch_up()
-    drill.sign(3)
-    stored = drill.reread(order)
-    assert (stored.status, stored.txid) == ("confirmed", again.txid)
-    assert drill.frozen_by() == ["recovery"]
-
-    listed = drill.operate("treasury", "recover", "ethereum", "--json").json
-    assert [(u["txid"], u["status"], u["amount"], u["currency"]) for u in listed["departures"]] == [
-        (never.txid, "unexplained", "30", "USDT"),
-        (again.txid, "adopted", "20", "USDT"),
-    ]
-    words = ("treasury", "recover", "ethereum", "--adopt", never.txid, "--merchant", str(drill.shop))
-    assert drill.operate(*words).code == 1, "an order is missing"
-    done = drill.operate(*words, "--order-id", "never again", "--yes", "--json").json
-    drill.sign(2)
-    repeated = drill.order("never again", people["never again"], "30")
-    assert (str(repeated.id), repeated.status, repeated.txid) == (done["payout"], "confirmed", never.txid)
-    assert (drill.stopped(), drill.frozen_by()) == ("", [])
-
-    assert drill.pay_out("new", people["new"]).status == "confirmed"
-    assert [drill.arrived(to) for to in people.values()] == [10, 20, 30, 10]
-    drill.assert_agreed(3)
-    audit = drill.operate("audit", "--json")
-    assert (audit.code, audit.json["ok"]) == (0, True)
-    assert rows(
-        "SELECT settled_by LIKE 'operator%%', reason FROM unexplained_departures WHERE status = 'adopted'"
-        " ORDER BY settled_by"
-    ) == [(True, "order never again"), (False, "it is a payout")]
 
 
 def test_a_standby_that_lagged_and_is_promoted_pays_nobody_twice(
