@@ -5,9 +5,10 @@ Used by chains.net.json_rpc and chains.net.rest.
 A node's URL often carries its owner's key, so no error of this module shows one.
 """
 
+import re
 import time
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -36,6 +37,9 @@ VALUES_MAX: Final = 1_000_000
 # Parts of all of them: short numbers cost ten times more memory than bytes.
 PARTS_MAX: Final = 4_000_000
 BLANKS: Final = b" \t\r\n"
+# A text of JSON, whose characters are no values; of more quotes than this, none is looked for.
+TEXTS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+QUOTES_MAX: Final = 4_000_000
 READ_BYTES: Final = 256 * 1024
 # The pause for a node that asks for patience without a time, and the longest pause for any node.
 PATIENCE_S: Final = 5.0
@@ -120,10 +124,10 @@ class HttpNode:
             text = text.replace(secret, HIDDEN)
         return text
 
-    def post(self, what: str, body: bytes, *, below: str = "") -> bytes:
+    def post(self, what: str, body: bytes, *, below: str = "", bytes_max: int = 0) -> bytes:
         """Send JSON and return the answer's body. what: names the question in errors.
 
-        below: a path under the node's own.
+        below: a path under the node's own. bytes_max: the answer's bound; for 0 that of its kind of question.
 
         Raises RateLimitedError, BudgetSpentError or ProviderError.
         """
@@ -142,7 +146,7 @@ class HttpNode:
                     raise StatusError(what, response.status, _fault(what, response))
                 if response.status not in self._answers:
                     raise ProviderError(f"{what}: HTTP status {response.status}")
-                body_read = _read(what, response)
+                body_read = _read(what, response, bytes_max or _bytes_max())
                 return body_read
         except (urllib3.exceptions.HTTPError, OSError) as error:
             is_timeout = isinstance(error, (urllib3.exceptions.TimeoutError, TimeoutError))
@@ -195,11 +199,15 @@ def _seconds_until(date: str) -> float:
     return (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
 
 
-def _read(what: str, response: urllib3.BaseHTTPResponse) -> bytes:
+def _bytes_max() -> int:
+    """Return the bound of an answer to the kind of question that is asked."""
+    kind = usage.current_kind()
+    return min(REPLY_BYTES_MAX, KIND_BYTES_MAX.get(kind, REPLY_BYTES_MAX)) if kind else REPLY_BYTES_MAX
+
+
+def _read(what: str, response: urllib3.BaseHTTPResponse, bytes_max: int) -> bytes:
     """Read a body that may never end."""
-    kind, parts = usage.current_kind(), bytearray()
-    bytes_max = min(REPLY_BYTES_MAX, KIND_BYTES_MAX.get(kind, REPLY_BYTES_MAX)) if kind else REPLY_BYTES_MAX
-    inflater = _inflater(what, response)
+    parts, inflater = bytearray(), _inflater(what, response)
     while part := response.read1(READ_BYTES):
         # One byte more than may be, so that a bomb never unfolds.
         parts += part if inflater is None else _inflated(what, inflater, part, bytes_max + 1 - len(parts))
@@ -208,11 +216,24 @@ def _read(what: str, response: urllib3.BaseHTTPResponse) -> bytes:
     if inflater is not None and not inflater.eof:
         raise ProviderError(f"{what}: the compressed answer is cut")
     body = bytes(parts)
-    if len(body) > BLANKS_FREE and len(body.translate(None, BLANKS)) < (1 - BLANKS_SHARE_MAX) * len(body):
+    if len(body) > BLANKS_FREE and _has_more(body, BLANKS, int(BLANKS_SHARE_MAX * len(body))):
         raise ProviderError(f"{what}: the answer is padded with blanks")
-    if body.count(b"{") + body.count(b"[") > VALUES_MAX or body.count(b",") > PARTS_MAX:
+    if _has_more(body, b"{[", VALUES_MAX) or _has_more(body, b",", PARTS_MAX):
         raise TooMuchError(f"{what}: the answer holds too many values")
     return body
+
+
+def _has_more(body: bytes, marks: bytes, most: int) -> bool:
+    """Return True if JSON has more of some characters outside of its texts, which anyone may have written."""
+    count = sum(body.count(mark) for mark in _each(marks))
+    if count > most and body.count(b'"') <= QUOTES_MAX:
+        texts = (text.group() for text in TEXTS.finditer(body))
+        count -= sum(len(text) - len(text.translate(None, marks)) for text in texts)
+    return count > most
+
+
+def _each(marks: bytes) -> Iterator[bytes]:
+    return (marks[at : at + 1] for at in range(len(marks)))
 
 
 def _inflater(what: str, response: urllib3.BaseHTTPResponse) -> "zlib._Decompress | None":

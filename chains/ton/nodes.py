@@ -5,14 +5,15 @@ status of its own. A block of the masterchain is final. Its shards name the bloc
 """
 
 import itertools
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 import msgspec
 
 from chains.base import Block, ContradictionError, NotYetError, ProviderError, readable
-from chains.net.http import HttpNode, RefusedError
-from chains.net.json_rpc import FAULT_TEXT_MAX, UNREADABLE
+from chains.net.http import HttpNode, RefusedError, TooMuchError, TooSlowError
+from chains.net.json_rpc import UNREADABLE
 from chains.net.node import Dialect
 from chains.net.providers import Providers
 from chains.ton import wire
@@ -23,12 +24,28 @@ T = TypeVar("T")
 # The statuses with which answers and refusals in words come.
 ANSWERS: Final = frozenset({200, 404, 409, 422, 500, 503, 504, 542})
 # Parts of the texts with which a node without a block, or a transaction, says so. They differ by its version.
-LACKED: Final = ("not in db", "block not found", "cannot find block", "not applied", "cannot locate transaction")
+LACKED: Final = (
+    "lite_server_notready",
+    "not in db",
+    "block not found",
+    "cannot find block",
+    "cannot load block",
+    "not applied",
+    "cannot locate transaction",
+)
+# The number by which nodes of the chain say the same.
+NOT_READY: Final = 651
 # Parts of the texts of a node that has no connection to the chain.
 UNREACHABLE: Final = ("lite_server_network", "timeout", "not synced", "no working liteserver", "adnl")
+# A node's refusal of an external message names the contract's exit code after some 250 characters.
+FAULT_TEXT_MAX: Final = 500
 # Transactions of one answer.
 PAGE: Final = 256
 HISTORY_PAGE: Final = 100
+# One transaction may send 255 messages of 2^21 bits, whose bodies an answer repeats: 92 MB in base64.
+SINGLE_BYTES_MAX: Final = 128 * 1024 * 1024
+# The accounts and blocks of which it is kept how many transactions fit into an answer.
+FITTING_MAX: Final = 256
 
 
 class ToncenterError(RefusedError):
@@ -66,15 +83,35 @@ class Toncenter:
         """Take a URL. Raises ValueError."""
         self._http = HttpNode(url, timeout_s=timeout_s, answers=ANSWERS)
         self._ids = itertools.count(1)
+        self._fitting = OrderedDict[str | wire.BlockId, int]()
 
-    def ask(self, method: str, kind: type[T], **asked: object) -> T:
+    def page(self, place: str | wire.BlockId, most: int, ask: Callable[[int, int], T]) -> T:
+        """Return a page of at most this many transactions, and of fewer where their answer would be too long.
+
+        place: an account or a block. ask: asks for some transactions, in an answer of at most some bytes, or of the
+        usual length for 0. The number that fits is kept, so that a step that ended goes on from there.
+        """
+        while True:
+            count = min(most, self._fitting.get(place, most))
+            try:
+                answer = ask(count, 0 if count > 1 else SINGLE_BYTES_MAX)
+            except (TooMuchError, TooSlowError) as error:
+                self._fit(place, max(1, count // 2))
+                if count == 1 or isinstance(error, TooSlowError):
+                    raise
+            else:
+                if self._fitting.pop(place, most) < most:
+                    self._fit(place, 2 * count)
+                return answer
+
+    def ask(self, method: str, kind: type[T], bytes_max: int = 0, /, **asked: object) -> T:
         """Return an answer of the given type. Raises ToncenterError if refused, LackedError, or ProviderError.
 
-        asked: the named parameters, without those of no value.
+        asked: the named parameters, without those of no value. bytes_max: another bound of the answer than the usual.
         """
         named = {name: value for name, value in asked.items() if value is not None}
         request = _Request(id=next(self._ids), method=method, params=named)
-        reply = _decode(method, self._http.post(method, msgspec.json.encode(request)), _Reply)
+        reply = _decode(method, self._http.post(method, msgspec.json.encode(request), bytes_max=bytes_max), _Reply)
         if not reply.ok:
             raise self._refusal(method, reply)
         # A proxy that mixes up answers could pass one block's transactions for another's.
@@ -82,12 +119,17 @@ class Toncenter:
             raise ProviderError(f"{method}: not an answer to this request")
         return _decode(method, reply.result, kind)
 
+    def _fit(self, place: str | wire.BlockId, count: int) -> None:
+        self._fitting[place] = count
+        while len(self._fitting) > FITTING_MAX:
+            self._fitting.popitem(last=False)
+
     def _refusal(self, method: str, reply: _Reply) -> ProviderError:
         text = self._http.scrub(reply.error)
         lowered = text.lower()
         if any(words in lowered for words in UNREACHABLE):
             return ProviderError(f"{method}: {readable(text, chars=FAULT_TEXT_MAX)}")
-        is_lacked = any(words in lowered for words in LACKED)
+        is_lacked = reply.code == NOT_READY or any(words in lowered for words in LACKED)
         return (LackedError if is_lacked else ToncenterError)(method, reply.code, text)
 
 
@@ -129,9 +171,12 @@ def page(node: Toncenter, identity: wire.BlockId, *, after: tuple[str, int] | No
     after: an account, without its workchain in hexadecimal, and the logical time.
     """
     account, lt = (None, None) if after is None else (wire.base64_of(after[0]), str(after[1]))
-    shown = node.ask(
-        "getBlockTransactionsExt", wire.Page, **_named(identity), count=PAGE, after_hash=account, after_lt=lt
-    )
+
+    def ask(count: int, bytes_max: int) -> wire.Page:
+        named = _named(identity) | {"count": count, "after_hash": account, "after_lt": lt}
+        return node.ask("getBlockTransactionsExt", wire.Page, bytes_max, **named)
+
+    shown = node.page(identity, PAGE, ask)
     if shown.id != identity:
         raise ContradictionError(f"transactions of another block than {identity.seqno} of shard {identity.shard}")
     return shown
@@ -146,16 +191,19 @@ def account(node: Toncenter, address: str, *, seqno: int | None = None) -> wire.
 
 
 def history(
-    node: Toncenter, address: str, *, first: wire.TransactionId | None = None, to_lt: int = 0, limit: int = HISTORY_PAGE
+    node: Toncenter, address: str, *, first: wire.TransactionId | None = None, to_lt: int = 0, limit: int = 0
 ) -> Sequence[wire.Entry]:
     """Return an account's transactions, the newest first, from one on and down to a logical time, itself excluded.
 
-    Raises LackedError if the node has pruned the first.
+    limit: their number at most; a page of them for 0. Raises LackedError if the node has pruned the first.
     """
     lt, hashed = (None, None) if first is None else (first.lt, first.hash)
-    return node.ask(
-        "getTransactions", list[wire.Entry], address=address, lt=lt, hash=hashed, to_lt=str(to_lt), limit=limit
-    )
+
+    def ask(count: int, bytes_max: int) -> list[wire.Entry]:
+        named = {"address": address, "lt": lt, "hash": hashed, "to_lt": str(to_lt), "limit": count}
+        return node.ask("getTransactions", list[wire.Entry], bytes_max, **named)
+
+    return node.page(address, limit or HISTORY_PAGE, ask)
 
 
 def config(node: Toncenter) -> str:

@@ -7,8 +7,9 @@ import binascii
 from typing import Any, Final
 
 from chains.ton import boc
+from chains.ton.cells import Cell, CellError
 from chains.ton.messages import Message
-from chains.ton.slices import NO_ADDRESS
+from chains.ton.slices import NO_ADDRESS, Slice, text_of
 from devstack.ton.accounts import Account
 from devstack.ton.blocks import BlockId, MasterBlock, Ran, ShardBlock
 
@@ -18,6 +19,7 @@ GLOBAL_ID: Final = -239
 
 _BOUNCES: Final = 0x11
 _SIGN: Final = 1 << 63
+_COMMENT_BITS: Final = 32
 
 
 def signed(shard: int) -> str:
@@ -119,7 +121,7 @@ def id_json(lt: int, hashed: bytes) -> Json:
 
 
 def _message_json(message: Message) -> Json:
-    state = "" if message.state is None else boc.write_base64(message.state.cell())
+    text = _comment(message.body)
     return {
         "@type": "raw.message",
         "hash": b64(message.cell.hash),
@@ -131,8 +133,23 @@ def _message_json(message: Message) -> Json:
         "ihr_fee": "0",
         "created_lt": "0",
         "body_hash": b64(message.body.hash),
-        "msg_data": {"@type": "msg.dataRaw", "body": boc.write_base64(message.body), "init_state": state},
+        "msg_data": _raw_json(message) if text is None else {"@type": "msg.dataText", "text": b64(text.encode())},
+        "message": b64(message.body.data) if text is None else text,
     }
+
+
+def _raw_json(message: Message) -> Json:
+    state = "" if message.state is None else boc.write_base64(message.state.cell())
+    return {"@type": "msg.dataRaw", "body": boc.write_base64(message.body), "init_state": state}
+
+
+def _comment(body: Cell) -> str | None:
+    """Return the text that a message's payer wrote, which nodes show as it is; None for another body."""
+    try:
+        parts = Slice(body)
+        return text_of(parts).decode() if parts.uint(_COMMENT_BITS) == 0 else None
+    except (CellError, UnicodeDecodeError):
+        return None
 
 
 def account_json(account: Account, master: MasterBlock) -> Json:

@@ -162,6 +162,24 @@ def test_an_answer_of_millions_of_empty_values_is_refused(value: bytes) -> None:
         ask(Raw(b'{"jsonrpc": "2.0", "id": 1, "result": [%b]}' % values))
 
 
+def test_characters_of_texts_are_neither_values_nor_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anyone may write them into a payment's comment."""
+    monkeypatch.setattr(http, "VALUES_MAX", 100)
+    monkeypatch.setattr(http, "PARTS_MAX", 100)
+    for text in ("{" * 101, "[" * 101, "," * 101, " " * 400_000, '\\"{[,' * 101, "{" * 101 + "\\"):
+        assert ask(text) == text
+    monkeypatch.setattr(http, "QUOTES_MAX", 200)
+    with pytest.raises(http.TooMuchError, match="too many values"):
+        ask('"{' * 201)
+
+
+@pytest.mark.parametrize("value", [b'["{"]', b'{"a":"\\"","b":"["}', b'["\\\\"]'])
+def test_values_beside_texts_count(value: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "VALUES_MAX", 100)
+    with pytest.raises(http.TooMuchError, match="too many values"):
+        ask(Raw(b",".join([value] * 101)))
+
+
 def packed(body: bytes, *, status: str = "200 OK", encoding: str = "gzip") -> str:
     """Ask a server whose answer's body is compressed already."""
     head = f"HTTP/1.1 {status}\r\nContent-Encoding: {encoding}\r\nContent-Length: {len(body)}\r\n\r\n"

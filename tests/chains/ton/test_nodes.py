@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import pytest
 
 from chains.base import ContradictionError, NotYetError, ProviderError, WrongChainError
-from chains.net.http import RateLimitedError, RefusedError
+from chains.net import http
+from chains.net.http import RateLimitedError, RefusedError, TooMuchError, TooSlowError
 from chains.ton import boc, nodes, transactions, wire
 from chains.ton.nodes import LackedError, Toncenter, ToncenterError, ton_providers
+from chains.ton.spends.history import Walk
 from core.catalogue.catalogue import load_catalogue
 from devstack.ton.simulator import Simulator
 from tests.chains.ton.lying import LyingTon
@@ -104,12 +108,12 @@ def test_a_refusal_in_words_comes_with_any_status(peer: LyingTon) -> None:
     node = Toncenter(f"{peer.url}#X-API-Key=secret-of-the-owner", timeout_s=5)
     for code in (404, 422, 500, 503, 542):
         peer.failure = Refusal(
-            code, "LITE_SERVER_UNKNOWN: cannot apply\nexternal message secret-of-the-owner " + "x" * 300
+            code, "LITE_SERVER_UNKNOWN: cannot apply\nexternal message secret-of-the-owner " + "x" * 600
         )
         with pytest.raises(ToncenterError) as caught:
             nodes.config(node)
         assert isinstance(caught.value, RefusedError)
-        assert (caught.value.code, len(caught.value.text) < 250) == (code, True)
+        assert (caught.value.code, 500 <= len(caught.value.text) < 510) == (code, True)
         assert "secret-of" not in str(caught.value)
         assert peer.headers["X-API-Key"] == "secret-of-the-owner"
         assert "\n" not in str(caught.value)
@@ -124,6 +128,9 @@ def test_a_refusal_in_words_comes_with_any_status(peer: LyingTon) -> None:
         "LITE_SERVER_UNKNOWN: cannot compute block with specified transaction: lt not in db",
         "LITE_SERVER_UNKNOWN: cannot locate transaction in block with specified logical time",
         "LITE_SERVER_NOTREADY: cannot find block (-1,8000000000000000) seqno=2399",
+        "LITE_SERVER_UNKNOWN: cannot load block (-1,8000000000000000,2399)",
+        "LITE_SERVER_UNKNOWN: cannot find block handle",
+        "LITE_SERVER_NOTREADY: state is already pruned",
     ],
 )
 def test_a_block_that_a_node_lacks_is_not_there_yet_or_pruned(peer: LyingTon, node: Toncenter, text: str) -> None:
@@ -137,6 +144,12 @@ def test_a_block_that_a_node_lacks_is_not_there_yet_or_pruned(peer: LyingTon, no
         nodes.header(node, 1)
     with pytest.raises(LackedError):
         nodes.shards(node, 1)
+
+
+def test_a_node_of_the_chain_is_not_ready_by_its_number(peer: LyingTon, node: Toncenter) -> None:
+    peer.lies["getBlockHeader"] = Raw(b'{"ok": false, "error": "later", "code": 651}', status=500)
+    with pytest.raises(NotYetError):
+        nodes.header(node, 3)
 
 
 @pytest.mark.parametrize(
@@ -244,3 +257,111 @@ def test_addresses_come_in_any_form() -> None:
     with pytest.raises(ContradictionError):
         wire.address("EQ")
     assert wire.base64_of(wire.hashed(HASH)) == HASH
+
+
+# Answers that are too long --------------------------------------------------------------------------------------------
+
+FILLER = 20_000
+
+
+@dataclass
+class Padded:
+    """A node that shows long texts in its transactions, as anyone may send, and the numbers that it is asked for."""
+
+    node: Toncenter
+    counts: list[int]
+
+    def block(self, top: wire.BlockId) -> list[int]:
+        """Return the lengths of a block's pages."""
+        lengths, after = list[int](), None
+        while True:
+            page = nodes.page(self.node, top, after=after)
+            lengths.append(len(page.transactions))
+            if not page.incomplete:
+                return lengths
+            after = OURS[2:], wire.number(page.transactions[-1].transaction_id.lt)
+
+
+@pytest.fixture
+def padded(peer: LyingTon, node: Toncenter, chain: Simulator, monkeypatch: pytest.MonkeyPatch) -> Padded:
+    """Return a node whose answers have room for two transactions."""
+    for _ in range(6):
+        chain.give(OURS, TON)
+    chain.mine()
+    one = Padded(node, [])
+
+    def fill(truth: Any, asked: dict[str, Any]) -> Any:
+        one.counts.append(asked.get("limit") or asked["count"])
+        for each in truth if isinstance(truth, list) else truth["transactions"]:
+            each["in_msg"]["message"] = "x" * FILLER
+        return truth
+
+    peer.lies |= {"getTransactions": fill, "getBlockTransactionsExt": fill}
+    monkeypatch.setattr(http, "REPLY_BYTES_MAX", 3 * FILLER)
+    return one
+
+
+def test_a_page_of_a_block_that_is_too_long_is_asked_for_in_parts(padded: Padded, chain: Simulator) -> None:
+    [top] = nodes.shards(padded.node, chain.head.id.seqno)
+    assert padded.block(top) == [2, 2, 2]
+    # After a page that was short enough, more are tried again.
+    assert padded.counts == [256, 128, 64, 32, 16, 8, 4, 2, 4, 2, 4]
+    # The next step goes on with a number that nearly fitted.
+    padded.counts.clear()
+    assert padded.block(top) == [2, 2, 2]
+    assert padded.counts[0] == 4
+
+
+def test_a_page_of_an_account_that_is_too_long_is_asked_for_in_parts(padded: Padded) -> None:
+    walk, pages = Walk(OURS), list[int]()
+    while not walk.is_over:
+        pages += map(len, walk.pages(padded.node))
+    assert (sum(pages), max(pages)) == (7, 2)
+    assert padded.counts[:7] == [100, 50, 25, 12, 6, 3, 1]
+
+
+def test_one_transaction_may_have_a_longer_answer(padded: Padded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "REPLY_BYTES_MAX", FILLER // 2)
+    assert len(nodes.history(padded.node, OURS)) == 1
+    monkeypatch.setattr(nodes, "SINGLE_BYTES_MAX", FILLER)
+    with pytest.raises(TooMuchError):
+        nodes.history(padded.node, OURS)
+
+
+def test_a_short_question_does_not_shorten_the_next_one(padded: Padded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "REPLY_BYTES_MAX", 100 * FILLER)
+    assert [len(nodes.history(padded.node, OURS, limit=limit)) for limit in (1, 0)] == [1, 7]
+    assert padded.counts == [1, 100]
+
+
+def test_a_page_that_takes_too_long_is_shorter_the_next_time(node: Toncenter, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = list[int]()
+
+    def late(_what: str, body: bytes, *, bytes_max: int) -> bytes:
+        counts.append(json.loads(body)["params"]["limit"])
+        raise TooSlowError(f"getTransactions: {bytes_max}")
+
+    monkeypatch.setattr(node._http, "post", late)
+    for _ in range(9):
+        with pytest.raises(TooSlowError):
+            nodes.history(node, OURS)
+    assert counts == [100, 50, 25, 12, 6, 3, 1, 1, 1]
+
+
+def test_the_longest_transaction_has_room() -> None:
+    # 255 messages of 2^21 bits, in base64.
+    assert nodes.SINGLE_BYTES_MAX > 255 * (1 << 21) / 8 * 4 / 3
+    # All cells of an account, with four references of four bytes, and a message of the greatest size.
+    assert boc.BYTES_MAX > 65_536 * (2 + 128 + 16) + (1 << 21) / 8
+    assert boc.CELLS_MAX > 65_536 + 2 * 8_192
+
+
+def test_of_few_places_it_is_kept_how_much_fits(node: Toncenter, monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(_count: int, _bytes_max: int) -> NoReturn:
+        raise TooSlowError("late")
+
+    monkeypatch.setattr(nodes, "FITTING_MAX", 3)
+    for place in "abcdef":
+        with pytest.raises(TooSlowError):
+            node.page(place, 8, late)
+    assert dict(node._fitting) == dict.fromkeys("def", 4)

@@ -15,7 +15,9 @@ import urllib3
 from chains.ton import boc, messages, transactions
 from chains.ton.cells import Cell
 from chains.ton.credits import coin_credit
+from chains.ton.slices import Builder
 from chains.ton.transactions import Transaction
+from chains.ton.transfers import comment
 from devstack.ton.answers import Fault, Reach, answer
 from devstack.ton.blocks import WHOLE, halves, is_within, parent
 from devstack.ton.sending import sent_by
@@ -244,6 +246,22 @@ def test_an_account_s_transactions_are_paged_from_the_newest(chain: Simulator) -
     above = ask(chain, "getTransactions", address=HIGH, to_lt=rest[1]["transaction_id"]["lt"])
     assert [each["in_msg"]["value"] for each in above] == ["5", "4"]
     assert ask(chain, "getTransactions", address=LOW) == []
+
+
+def test_a_comment_is_shown_as_its_text(chain: Simulator) -> None:
+    bodies = [
+        comment('{"long": "' + "text " * 100),
+        Builder().uint(7, 32).end(),
+        Builder().uint(0, 32).uint(0xFF, 8).end(),
+    ]
+    for body in bodies:
+        chain.act(
+            "message", {"boc": boc.write_base64(sent_by(LOW, messages.internal(HIGH, 5, bounce=False, body=body)))}
+        )
+        chain.mine()
+    shown = [each["in_msg"] for each in ask(chain, "getTransactions", address=HIGH)]
+    assert [each["msg_data"]["@type"] for each in shown] == ["msg.dataRaw", "msg.dataRaw", "msg.dataText"]
+    assert [each["message"] for each in shown] == ["AAAAAP8=", "AAAABw==", '{"long": "' + "text " * 100]
 
 
 def test_jettons_arrive_over_the_chain(chain: Simulator) -> None:
