@@ -14,24 +14,24 @@ from typing import Final
 
 from chains.ton.cells import DEPTH_BYTES, HASH_BYTES, REFS_MAX, Cell, CellError
 
-BYTES_MAX: Final = 4 * 2**20
-"""The longest bytes that are read. A message has at most 8,192 cells, a transaction at most 256 messages."""
+BYTES_MAX: Final = 16 * 2**20
+"""The longest bytes that are read. An account has at most 65,536 cells, and one transaction may send all of them."""
 CELLS_MAX: Final = 1 << 17
 
 _MAGIC: Final = bytes.fromhex("b5ee9c72")
-_HAS_INDEX: Final = 0x80
+HAS_INDEX: Final = 0x80
 _HAS_CHECKSUM: Final = 0x40
 _HAS_CACHE_BITS: Final = 0x20
 _RESERVED: Final = 0x18
-_SIZE: Final = 0x07
+SIZE: Final = 0x07
 _SIZE_MAX: Final = 4
 _OFFSET_MAX: Final = 8
 _CHECKSUM_BYTES: Final = 4
 # Two descriptors.
 _CELL_BYTES_MIN: Final = 2
-_REFS: Final = 0x07
-_EXOTIC: Final = 0x08
-_HAS_HASHES: Final = 0x10
+REFS: Final = 0x07
+EXOTIC: Final = 0x08
+HAS_HASHES: Final = 0x10
 _LEVEL: Final = 32
 _BYTE: Final = 8
 _POLYNOMIAL: Final = 0x82F63B78
@@ -119,7 +119,7 @@ def _header(raw: bytes) -> _Header:
     if len(raw) < len(_MAGIC) + 2 or not raw.startswith(_MAGIC):
         raise CellError("not bytes of cells")
     flags, offset = raw[4], raw[5]
-    size = flags & _SIZE
+    size = flags & SIZE
     if flags & _RESERVED or not 1 <= size <= _SIZE_MAX or not 1 <= offset <= _OFFSET_MAX:
         raise CellError("bytes of cells with an impossible header")
     return _counted(raw, flags, size, offset)
@@ -130,7 +130,7 @@ def _counted(raw: bytes, flags: int, size: int, offset: int) -> _Header:
     at = 6 + 4 * size + offset
     if (roots, absent) != (1, 0) or not root < cells <= CELLS_MAX or cells * _CELL_BYTES_MIN > length:
         raise CellError("bytes of cells that count wrongly")
-    has_index, has_checksum = flags & _HAS_INDEX, flags & _HAS_CHECKSUM
+    has_index, has_checksum = flags & HAS_INDEX, flags & _HAS_CHECKSUM
     begin = at + (cells * offset if has_index else 0)
     end = begin + length
     if end + (_CHECKSUM_BYTES if has_checksum else 0) != len(raw):
@@ -164,8 +164,8 @@ def _places(raw: bytes, header: _Header) -> list[int]:
             raise CellError("cells are cut short")
         places.append(at)
         first, second = raw[at], raw[at + 1]
-        at += 2 + (second + 1 >> 1) + (first & _REFS) * header.size
-        if first & _HAS_HASHES:
+        at += 2 + (second + 1 >> 1) + (first & REFS) * header.size
+        if first & HAS_HASHES:
             at += _hashes(first) * (HASH_BYTES + DEPTH_BYTES)
     if at != end:
         raise CellError("cells are cut short or too long")
@@ -182,16 +182,16 @@ def _hashes(first: int) -> int:
 def _cell(raw: bytes, at: int, index: int, size: int, cells: Sequence[Cell | None]) -> Cell:
     first, second = raw[at], raw[at + 1]
     begin = at + 2
-    if first & _HAS_HASHES:
+    if first & HAS_HASHES:
         begin += _hashes(first) * (HASH_BYTES + DEPTH_BYTES)
     refs_at = begin + (second + 1 >> 1)
     data = raw[begin:refs_at]
     bits = _bits(data) if second & 1 else second * 4
-    refs = _refs(raw, refs_at, first & _REFS, size, index, cells)
-    cell = Cell(data, bits, refs, is_exotic=first & _EXOTIC != 0)
+    refs = _refs(raw, refs_at, first & REFS, size, index, cells)
+    cell = Cell(data, bits, refs, is_exotic=first & EXOTIC != 0)
     if cell.mask != first // _LEVEL:
         raise CellError("a cell names another level")
-    if first & _HAS_HASHES:
+    if first & HAS_HASHES:
         _check_hashes(raw[at + 2 : begin], cell)
     return cell
 
@@ -240,7 +240,7 @@ def _order(root: Cell) -> list[Cell]:
 
 
 def _written(cell: Cell, places: dict[bytes, int], size: int) -> bytes:
-    first = len(cell.refs) | (_EXOTIC if cell.is_exotic else 0) | cell.mask * _LEVEL
+    first = len(cell.refs) | (EXOTIC if cell.is_exotic else 0) | cell.mask * _LEVEL
     second = cell.bits // _BYTE + (cell.bits + 7) // _BYTE
     refs = b"".join(places[ref.hash].to_bytes(size, "big") for ref in cell.refs)
     return bytes((first, second)) + cell.data + refs

@@ -34,7 +34,7 @@ from chains.net.reader import FinalReader, is_same
 from chains.net.usage import Kind
 from chains.one_transfer import departed_and_included
 from chains.spending import Departure
-from chains.ton import accounts, nodes
+from chains.ton import accounts, nodes, wire
 from chains.ton.jettons import JETTONS, Jetton
 from chains.ton.nodes import LackedError, Toncenter, ToncenterError
 from chains.ton.scan import block as scan_block
@@ -183,9 +183,9 @@ class TonReader(FinalReader[Toncenter]):
 
     def _at(self, node: Toncenter, block: Block, account: str) -> Iterable[Seen]:
         """Yield the transactions of a master block in the shards of an account."""
-        number = int(account.partition(":")[2], 16)
+        number = wire.number_of(account)
         for each in self._added(node, block):
-            if shards.is_within(number, each.prefix):
+            if wire.is_within(number, each.prefix):
                 yield from transactions_of(node, each, self._assets)
 
     def _departure(self, node: Toncenter, txid: str, block: Block) -> Departure | None:

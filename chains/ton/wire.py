@@ -6,6 +6,7 @@ signed numbers of 64 bits as texts.
 
 import base64
 import binascii
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Final, NoReturn
 
@@ -113,6 +114,22 @@ class ConfigInfo(msgspec.Struct):
     """The chain's settings."""
 
     config: Config
+
+
+def is_within(account: int, prefix: int) -> bool:
+    """Return True if an account, a number of 256 bits, belongs to a shard."""
+    return (account >> 192 ^ prefix) & -2 * (prefix & -prefix) == 0
+
+
+def number_of(address: str) -> int:
+    """Return an account of the basechain as a number of 256 bits."""
+    return int(address.partition(":")[2], 16)
+
+
+def covering(tops: Iterable[BlockId], address: str) -> BlockId:
+    """Return the block of an account's shard, of blocks that cover all accounts."""
+    account = number_of(address)
+    return next(block for block in tops if is_within(account, block.prefix))
 
 
 def block(header: Header, seqno: int) -> Block:

@@ -24,7 +24,6 @@ from chains.ton.credits import (
 )
 from chains.ton.jettons import JETTONS, Jetton
 from chains.ton.nodes import Toncenter
-from chains.ton.scan import shards
 from chains.ton.scan.sieve import Sieve
 from chains.ton.slices import NO_ADDRESS
 from chains.ton.transactions import Transaction
@@ -90,7 +89,7 @@ def transactions_of(node: Toncenter, block: BlockId, assets: Assets) -> Sequence
             raw = _bytes(entry.data)
             look = assets.sieve.look(raw)
             place = look.account, wire.number(entry.transaction_id.lt)
-            if place <= last or not shards.is_within(look.account, prefix):
+            if place <= last or not wire.is_within(look.account, prefix):
                 raise ContradictionError(f"transactions of another shard, or out of order, in block {block.seqno}")
             last = place
             account = f"{wire.BASECHAIN}:{look.account:064x}"

@@ -56,16 +56,6 @@ def added(node: Toncenter, before: Collection[BlockId], after: Iterable[BlockId]
     return sorted(between, key=lambda block: (block.seqno, block.prefix))
 
 
-def is_within(account: int, prefix: int) -> bool:
-    """Return True if an account, a number of 256 bits, belongs to a shard."""
-    return (account >> 192 ^ prefix) & -2 * (prefix & -prefix) == 0
-
-
-def covering(tops: Iterable[BlockId], account: int) -> BlockId:
-    """Return the block of an account's shard."""
-    return next(block for block in tops if is_within(account, block.prefix))
-
-
 def _parents(node: Toncenter, block: BlockId, before: BlockId | None) -> Sequence[BlockId]:
     if before is not None and block.seqno == before.seqno + 1:
         # A split and a merge between would take two numbers, so that this one follows the known one.

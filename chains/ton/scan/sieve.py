@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from chains.ton import boc, transactions
+from chains.ton.boc import EXOTIC, HAS_HASHES, HAS_INDEX, REFS, SIZE
+from chains.ton.cells import CellError
 from chains.ton.jettons import Jetton
 from chains.ton.slices import ACCOUNT_BITS
 
@@ -17,11 +19,6 @@ _ACCOUNTS: Final = (1 << ACCOUNT_BITS) - 1
 _BYTE: Final = 8
 # The size, the number of roots and the root's index that nodes write.
 _COUNTS_AT: Final = 6
-_HAS_INDEX: Final = 0x80
-_SIZE: Final = 0x07
-_REFS: Final = 0x07
-_EXOTIC: Final = 0x08
-_HAS_HASHES: Final = 0x10
 # The first byte of a transaction: the tag, and four bits of the account.
 _TAG: Final = 0b0111
 _ACCOUNT_BYTES: Final = 33
@@ -58,7 +55,9 @@ class Sieve:
 
     def look(self, raw: bytes) -> Look:
         """Return the account, kind and owners in a transaction's bytes. Raises CellError for other bytes."""
-        owners = tuple(owner for sample in self._samples for owner in _owners(raw, sample))
+        if len(raw) > boc.BYTES_MAX:
+            raise CellError("a transaction of more bytes than any has")
+        owners = tuple(dict.fromkeys(owner for sample in self._samples for owner in _owners(raw, sample)))
         try:
             return Look(*_root(raw), owners)
         except (_UnusualError, IndexError):
@@ -73,10 +72,10 @@ class _UnusualError(Exception):
 
 def _root(raw: bytes) -> tuple[int, bool]:
     """Return the account, and whether the message came from outside."""
-    size, offset = raw[4] & _SIZE, raw[5]
+    size, offset = raw[4] & SIZE, raw[5]
     root_at = _COUNTS_AT + 3 * size + offset
     cells = int.from_bytes(raw[_COUNTS_AT : _COUNTS_AT + size], "big")
-    begin = root_at + size + (cells * offset if raw[4] & _HAS_INDEX else 0)
+    begin = root_at + size + (cells * offset if raw[4] & HAS_INDEX else 0)
     if any(raw[root_at : root_at + size]):
         raise _UnusualError
     head = int.from_bytes(raw[begin + 2 : begin + 2 + _ACCOUNT_BYTES], "big")
@@ -92,7 +91,7 @@ def _root(raw: bytes) -> tuple[int, bool]:
 def _first_ref(raw: bytes, at: int, size: int) -> int:
     """Return the index of the first cell that a cell refers to."""
     first = raw[at]
-    if not first & _REFS or first & (_EXOTIC | _HAS_HASHES):
+    if not first & REFS or first & (EXOTIC | HAS_HASHES):
         raise _UnusualError
     at += 2 + (raw[at + 1] + 1 >> 1)
     return int.from_bytes(raw[at : at + size], "big")
@@ -102,9 +101,9 @@ def _nth(raw: bytes, at: int, size: int, index: int) -> int:
     """Return where a cell begins, by its index."""
     for _ in range(index):
         first = raw[at]
-        if first & _HAS_HASHES:
+        if first & HAS_HASHES:
             raise _UnusualError
-        at += 2 + (raw[at + 1] + 1 >> 1) + (first & _REFS) * size
+        at += 2 + (raw[at + 1] + 1 >> 1) + (first & REFS) * size
     return at
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from chains.base import ContradictionError
+from chains.ton import wire
 from chains.ton.nodes import Toncenter
 from chains.ton.scan import shards
 from chains.ton.wire import WHOLE, BlockId
@@ -191,8 +192,8 @@ def test_shards_of_other_workchains_are_passed_over(node: Toncenter, peer: Lying
 
 def test_accounts_are_in_the_shard_of_their_first_bits(node: Toncenter, chain: Simulator) -> None:
     low, high = 1 << 250, 0xF << 252
-    assert [shards.is_within(low, each) for each in (ALL, LEFT, RIGHT)] == [True, True, False]
-    assert [shards.is_within(high, each) for each in (ALL, LEFT, RIGHT)] == [True, False, True]
+    assert [wire.is_within(low, each) for each in (ALL, LEFT, RIGHT)] == [True, True, False]
+    assert [wire.is_within(high, each) for each in (ALL, LEFT, RIGHT)] == [True, False, True]
     chain.split(ALL)
     tops = shards.named(node, chain.mine())
-    assert [shards.covering(tops, each).prefix for each in (low, high)] == [LEFT, RIGHT]
+    assert [wire.covering(tops, f"0:{each:064x}").prefix for each in (low, high)] == [LEFT, RIGHT]

@@ -121,6 +121,22 @@ def test_rubbish_is_no_transaction(raw: bytes) -> None:
         Sieve([USDT]).look(raw)
 
 
+def test_bytes_that_no_transaction_has_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = boc.write(boc.read_base64(TRANSACTIONS["first_request"][0]))
+    monkeypatch.setattr(boc, "BYTES_MAX", len(raw))
+    Sieve([USDT]).look(raw)
+    monkeypatch.setattr(boc, "BYTES_MAX", len(raw) - 1)
+    with pytest.raises(CellError, match="more bytes"):
+        Sieve([USDT]).look(raw)
+
+
+def test_an_owner_is_named_once() -> None:
+    state = USDT.state(OURS).cell()
+    twice = boc.write(_transaction_with(state)) + boc.write(state)
+    assert twice.count(Sieve([USDT])._samples[0].end) == 2
+    assert Sieve([USDT]).look(twice).owners == (OURS,)
+
+
 def test_a_cut_transaction_is_no_transaction() -> None:
     raw = boc.write(boc.read_base64(TRANSACTIONS["returned"][0]))
     for end in range(0, 60, 7):
