@@ -1,18 +1,22 @@
 """Reads balances and numbers of our addresses after a block. Used by chains.ton.reader."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from chains.base import NotYetError, Place, ProviderError
 from chains.net import several
-from chains.ton import nodes, requests
+from chains.ton import nodes
 from chains.ton.jettons import Jetton
 from chains.ton.nodes import Toncenter, ToncenterError
-from chains.ton.spends import history
+from chains.ton.spends import places
 from chains.ton.spends.accounts import holding_of, status_of, wallet_of
-from chains.ton.spends.places import first_with
+from chains.ton.spends.kept import Kept
+from chains.ton.spends.taken import Search, Taken
 from chains.ton.transactions import Transaction
 from core.addresses import ton
+
+# By node, address, height, and the request's number or -1.
+Searches = Kept[tuple[Toncenter, str, int, int], Search]
 
 
 def balances(
@@ -30,7 +34,7 @@ def balances(
     return tuple(fetched.answers[place] for place in places)
 
 
-def seqno(node: Toncenter, address: str, height: int) -> int:
+def seqno(node: Toncenter, address: str, height: int, searches: Searches) -> int:
     """Return how many requests a wallet had taken after a block of the masterchain.
 
     Nodes keep old states for an hour. Without them, the wallet's own transactions show it.
@@ -38,32 +42,44 @@ def seqno(node: Toncenter, address: str, height: int) -> int:
     try:
         return wallet_of(nodes.account(node, address, seqno=height)).seqno
     except ToncenterError:
-        return next((number + 1 for number, taken in _taken(node, address) if _height(node, taken) <= height), 0)
+        end_lt = places.end_lt(node, height, address)
+    with searches.opened((node, address, height, -1), lambda: Search(address, partial(_is_before, end_lt))) as search:
+        taken = search.result(node)
+    return 0 if taken is None else taken.request.seqno + 1
 
 
-def height_of(node: Toncenter, address: str, number: int, low: int, high: int) -> int:
+def height_of(node: Toncenter, address: str, number: int, low: int, high: int, searches: Searches) -> int:
     """Return the block above `low`, at most `high`, in which a wallet took the request with this number.
 
     By the wallet's own transactions: nodes keep them longer than old states. Raises ProviderError if it took the
     request earlier or later.
     """
-    taken = next((each for used, each in _taken(node, address) if used == number), None)
-    height = 0 if taken is None else _height(node, taken)
+    make = partial(_numbered, node, address, number, high)
+    with searches.opened((node, address, high, number), make) as search:
+        taken = search.result(node)
+    is_it = taken is not None and taken.request.seqno == number
+    height = _height(node, taken.transaction) if taken is not None and is_it else 0
     if not low < height <= high:
         raise ProviderError(f"{address} did not take request {number} between {low} and {high}")
     return height
 
 
-def _taken(node: Toncenter, address: str) -> Iterator[tuple[int, Transaction]]:
-    """Yield the requests that a wallet took from outside by their numbers, the newest first."""
-    for transaction in history.of(node, address):
-        if transaction.incoming.kind == "in":
-            yield requests.read(transaction.incoming.body).request.seqno, transaction
+def _is_before(end_lt: int, taken: Taken) -> bool:
+    return taken.transaction.lt < end_lt
+
+
+def _numbered(node: Toncenter, address: str, number: int, high: int) -> Search:
+    """Return a search for a request up to a block; from the newest on, without the state of that block."""
+    try:
+        first = nodes.account(node, address, seqno=high).last_transaction_id
+    except ToncenterError:
+        first = None
+    return Search(address, lambda taken: taken.request.seqno <= number, first=first)
 
 
 def _height(node: Toncenter, transaction: Transaction) -> int:
     """Return the first master block that has a wallet's transaction."""
-    block = first_with(node, [transaction])
+    block = places.first_with(node, [transaction])
     if block is None:
         raise NotYetError("a wallet's newest transaction is in no master block yet")
     return block.height

@@ -165,6 +165,14 @@ def shards(node: Toncenter, seqno: int) -> Sequence[wire.BlockId]:
     return node.ask("shards", wire.Shards, seqno=seqno).shards
 
 
+def tops(node: Toncenter, seqno: int) -> tuple[wire.BlockId, ...]:
+    """Return the newest block of each shard of the basechain, as a block of the masterchain names them.
+
+    Raises LackedError, and ContradictionError unless they cover each account exactly once.
+    """
+    return wire.covering_all(shards(node, seqno))
+
+
 def page(node: Toncenter, identity: wire.BlockId, *, after: tuple[str, int] | None = None) -> wire.Page:
     """Return some transactions of a shard's block, after one of an account's logical time. Raises LackedError.
 

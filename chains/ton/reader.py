@@ -67,6 +67,7 @@ class TonReader(FinalReader[Toncenter]):
         self._pairs, self._jettons = tuple(pairs), jettons
         self._assets = assets_of(self._pairs, jettons)
         self._offered = Offered(pairs=self._pairs, jettons=jettons)
+        self._searches = accounts.Searches()
         self._kept = OrderedDict[tuple[Toncenter, str], tuple[BlockId, ...]]()
 
     def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
@@ -104,11 +105,11 @@ class TonReader(FinalReader[Toncenter]):
 
     def used_counters(self, sender: str, height: int) -> int:
         """Return a wallet's seqno after a block, the median of all nodes' answers."""
-        return median_low(self._providers.answers(lambda node: accounts.seqno(node, sender, height)))
+        return median_low(self._providers.answers(lambda node: accounts.seqno(node, sender, height, self._searches)))
 
     def counter_heights(self, sender: str, counter: int, low: int, high: int) -> Sequence[int]:
         """Return the blocks in which nodes say that a wallet took a request, the median first."""
-        return self._heights(lambda node: accounts.height_of(node, sender, counter, low, high))
+        return self._heights(lambda node: accounts.height_of(node, sender, counter, low, high, self._searches))
 
     def locate(self, txid: str) -> None:
         """Return None: this interface has no index of transactions."""
@@ -155,7 +156,7 @@ class TonReader(FinalReader[Toncenter]):
         height, block_hash = end
         kept = self._kept.get((node, block_hash))
         if kept is None:
-            kept = self._kept[node, block_hash] = shards.named(node, height)
+            kept = self._kept[node, block_hash] = nodes.tops(node, height)
             while len(self._kept) > KEPT_MAX:
                 self._kept.popitem(last=False)
         return kept
@@ -223,7 +224,7 @@ def _lacking(node: Toncenter) -> list[str]:
     """Return the features that a node lacks."""
     newest = nodes.head(node)
     try:
-        for top in shards.named(node, newest):
+        for top in nodes.tops(node, newest):
             nodes.page(node, top)
     except ToncenterError as error:
         return [f"shows no transactions of blocks ({error.text}): no block can be read"]

@@ -116,6 +116,19 @@ class ConfigInfo(msgspec.Struct):
     config: Config
 
 
+def covering_all(blocks: Iterable[BlockId]) -> tuple[BlockId, ...]:
+    """Return the blocks of the basechain. Raises ContradictionError unless they cover each account exactly once."""
+    tops = tuple(each for each in blocks if each.workchain == BASECHAIN)
+    at = 0
+    for low, size in sorted((_low(each.prefix), _size(each.prefix)) for each in tops):
+        if low != at:
+            raise ContradictionError("shards leave out accounts, or overlap")
+        at += size
+    if at != _SHARDS:
+        raise ContradictionError("shards leave out accounts")
+    return tops
+
+
 def is_within(account: int, prefix: int) -> bool:
     """Return True if an account, a number of 256 bits, belongs to a shard."""
     return (account >> 192 ^ prefix) & -2 * (prefix & -prefix) == 0
@@ -183,6 +196,18 @@ def moment(seconds: int) -> datetime:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
         _refuse("a time", str(seconds))
+
+
+def _low(prefix: int) -> int:
+    """Return the first of the shard's accounts, by their first 64 bits."""
+    return prefix & prefix - 1
+
+
+def _size(prefix: int) -> int:
+    """Return the number of the shard's accounts, by their first 64 bits."""
+    if not prefix:
+        raise ContradictionError("a shard of no accounts")
+    return (prefix & -prefix) << 1
 
 
 def _refuse(wanted: str, text: str) -> NoReturn:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from chains.base import ContradictionError
-from chains.ton import nodes, wire
+from chains.ton import nodes
 from chains.ton.nodes import Toncenter
 from chains.ton.wire import BlockId
 
@@ -17,22 +17,6 @@ from chains.ton.wire import BlockId
 BLOCKS_MAX: Final = 4_096
 
 _ALL: Final = 1 << 64
-
-
-def named(node: Toncenter, seqno: int) -> tuple[BlockId, ...]:
-    """Return the newest block of each shard of the basechain, as a master block names them.
-
-    Raises ContradictionError unless they cover each account exactly once.
-    """
-    tops = tuple(block for block in nodes.shards(node, seqno) if block.workchain == wire.BASECHAIN)
-    at = 0
-    for low, size in sorted((_low(block.prefix), _size(block.prefix)) for block in tops):
-        if low != at:
-            raise ContradictionError(f"the shards of master block {seqno} leave out accounts, or overlap")
-        at += size
-    if at != _ALL:
-        raise ContradictionError(f"the shards of master block {seqno} leave out accounts")
-    return tops
 
 
 def added(node: Toncenter, before: Collection[BlockId], after: Iterable[BlockId]) -> Sequence[BlockId]:
@@ -77,15 +61,3 @@ def _shapes(prefix: int) -> Sequence[list[int]]:
     if prefix != 1 << 63:
         shapes.append([(prefix - lowest | lowest << 1) & (_ALL - 1)])
     return shapes
-
-
-def _low(prefix: int) -> int:
-    """Return the first of the shard's accounts, by their first 64 bits."""
-    return prefix & prefix - 1
-
-
-def _size(prefix: int) -> int:
-    """Return the number of the shard's accounts, by their first 64 bits."""
-    if not prefix:
-        raise ContradictionError("a shard of no accounts")
-    return (prefix & -prefix) << 1

@@ -7,50 +7,44 @@ money (no effect, dead) takes two providers, where there are two: a lie must not
 
 from collections import Counter as Tally
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from chains.base import Block, ProviderError, witnesses_needed
 from chains.one_transfer import living
 from chains.spending import Case, Cause, Counter, Fate, FateKind, Intent, Movement
-from chains.ton import nodes, requests, wire
-from chains.ton.cells import CellError
+from chains.ton import nodes, wire
 from chains.ton.jettons import Jetton
 from chains.ton.nodes import Toncenter
-from chains.ton.requests import Request
-from chains.ton.spends import accounts, contents, history, places, trace
-from chains.ton.spends.history import Histories, TooManyError
+from chains.ton.spends import accounts, contents, places, trace
+from chains.ton.spends.arrivals import Histories
+from chains.ton.spends.kept import Kept
+from chains.ton.spends.taken import Search, Taken
 from chains.ton.spends.trace import End
-from chains.ton.transactions import Transaction
 from core.catalogue.catalogue import Network
 
 WAITING: Final = Fate(kind=FateKind.WAITING)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
-    """A request that a wallet took from outside."""
+class Looks:
+    """The progress of looks at the spends under way, by each node."""
 
-    transaction: Transaction
-    request: Request
-
-    @property
-    def txid(self) -> str:
-        """Return the id of the attempt that this was, if it was one."""
-        return self.transaction.incoming.normalized_hash.hex()
+    def __init__(self) -> None:
+        self.searches = Kept[tuple[Toncenter, str, int, tuple[str, ...]], Search]()
+        self.histories = Kept[tuple[Toncenter, bytes], Histories]()
 
 
-def testimony(node: Toncenter, case: Case, network: Network, jettons: Mapping[str, Jetton]) -> Fate:
+def testimony(node: Toncenter, case: Case, network: Network, jettons: Mapping[str, Jetton], looks: Looks) -> Fate:
     """Return a spend's fate on one node's chain. Raises ProviderError if the node cannot answer."""
     claim = case.claim
     if not isinstance(claim, Counter):
         raise ValueError("a TON wallet counts its requests")  # noqa: TRY004 - what is wrong is the row
     newest = nodes.account(node, case.intent.wallet.address)
     if accounts.seqno_of(newest) > claim.at_least:
-        own = _own(node, case, claim, newest)
+        own = _own(node, case, claim, newest, looks)
         if own is not None:
-            return _inclusion(node, case.intent, own, network, jettons)
+            return _inclusion(node, case.intent, own, network, jettons, looks)
         return _dead("claim_used") if _is_used(node, case, claim) else WAITING
     if claim.ends_at is None or nodes.header(node, newest.block_id.seqno).time <= claim.ends_at:
         # No old state is asked for before its end.
@@ -71,43 +65,24 @@ def judge(fates: Sequence[Fate], providers: int) -> Fate:
     return dead
 
 
-def _request(transaction: Transaction) -> Request:
-    try:
-        return requests.read(transaction.incoming.body).request
-    except CellError as error:
-        raise ProviderError(f"a wallet took what is no request: {error}") from None
-
-
 def _dead(cause: Cause) -> Fate:
     return Fate(kind=FateKind.DEAD, cause=cause)
 
 
-def _own(node: Toncenter, case: Case, claim: Counter, newest: wire.Account) -> Taken | None:
+def _own(node: Toncenter, case: Case, claim: Counter, newest: wire.Account, looks: Looks) -> Taken | None:
     """Return the attempt that used a spend's number; None if another request did.
 
     Raises ProviderError if the node does not show every transaction since the number before.
     """
-    try:
-        return _attempt(node, case, claim, newest)
-    except TooManyError:
-        # Beyond others that came since: at the state in which the number is used for the first time.
-        wallet = case.intent.wallet.address
-        seqno = places.first_of(
-            newest.block_id.seqno, lambda at: accounts.seqno_of(nodes.account(node, wallet, seqno=at)) > claim.at_least
-        )
-        return _attempt(node, case, claim, nodes.account(node, wallet, seqno=seqno))
+    wallet, number, txids = case.intent.wallet.address, claim.at_least, tuple(case.txids)
 
+    def is_last(taken: Taken) -> bool:
+        return taken.txid in txids or taken.request.seqno <= number
 
-def _attempt(node: Toncenter, case: Case, claim: Counter, there: wire.Account) -> Taken | None:
-    for transaction in history.of(node, case.intent.wallet.address, first=there.last_transaction_id):
-        if transaction.incoming.kind != "in":
-            continue
-        taken = Taken(transaction=transaction, request=_request(transaction))
-        if taken.txid in case.txids:
-            return taken
-        if taken.request.seqno <= claim.at_least:
-            break
-    return None
+    first = newest.last_transaction_id
+    with looks.searches.opened((node, wallet, number, txids), lambda: Search(wallet, is_last, first=first)) as search:
+        taken = search.result_since(node, number, newest.block_id.seqno)
+    return taken if taken is not None and taken.txid in txids else None
 
 
 def _is_used(node: Toncenter, case: Case, claim: Counter) -> bool:
@@ -134,16 +109,24 @@ def _time_at(node: Toncenter, seqno: int, address: str) -> datetime:
     return wire.moment(nodes.shard_header(node, identity).gen_utime)
 
 
-def _inclusion(node: Toncenter, intent: Intent, taken: Taken, network: Network, jettons: Mapping[str, Jetton]) -> Fate:
+def _inclusion(
+    node: Toncenter, intent: Intent, taken: Taken, network: Network, jettons: Mapping[str, Jetton], looks: Looks
+) -> Fate:
     """Return the fate of a spend whose request was taken: it waits until the last of its messages has ended."""
     jetton, own = contents.jetton_of(intent, jettons), taken.transaction
     if len(taken.request.actions) != len(intent.outputs):
         raise ProviderError("an attempt with other messages than its spend has outputs")
-    ends = trace.ends(Histories(node, own), intent, jetton, own, taken.request.actions)
-    block = None if ends is None else places.first_with(node, [own, *(each for end in ends for each in end.last)])
-    if ends is None or block is None:
+    make = partial(Histories, node, own, is_of_coin=jetton is None)
+    with looks.histories.opened((node, own.hash), make) as histories:
+        ends = trace.ends(histories, intent, jetton, own, taken.request.actions)
+        failure = histories.failure
+    if failure is not None:
+        raise failure
+    ended = [end for end in ends if end is not None]
+    if len(ended) < len(ends):
         return WAITING
-    return _ended(intent, taken, ends, block, network)
+    block = places.first_with(node, [own, *(each for end in ended for each in end.last)])
+    return WAITING if block is None else _ended(intent, taken, ended, block, network)
 
 
 def _ended(intent: Intent, taken: Taken, ends: Sequence[End], block: Block, network: Network) -> Fate:

@@ -4,57 +4,64 @@ A shard's blocks divide its logical time, so that the newest one that a master b
 transaction is in it or before it. No node has to keep old states for that.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
-from chains.base import Block, ProviderError
+from chains.base import Block
+from chains.net import several
 from chains.ton import nodes, wire
 from chains.ton.nodes import Toncenter
 from chains.ton.transactions import Transaction
 
 # Steps back from the head, each this many times as long as the one before.
 STEP_FACTOR: Final = 4
-_SHARDS: Final = 1 << 64
 
 
-def first_with(node: Toncenter, wanted: Collection[Transaction]) -> Block | None:
+def first_with(node: Toncenter, wanted: Sequence[Transaction]) -> Block | None:
     """Return the first master block by which the chain has all of these; None if it has not all of them yet."""
-
-    def has_all(seqno: int) -> bool:
-        return _has_all(node, seqno, wanted)
-
     newest = nodes.head(node)
-    return nodes.header(node, first_of(newest, has_all)) if has_all(newest) else None
+    if _missing(node, newest, wanted):
+        return None
+    first, missing = 0, wanted
+    while missing:
+        # By the latest of them alone, since each step asks for the shards of all that are looked for.
+        latest = max(missing, key=lambda each: each.now)
+        first = _first_with(node, latest, newest, after=first)
+        missing = _missing(node, first, [each for each in missing if each is not latest])
+    return nodes.header(node, first)
 
 
-def first_of(having: int, has: Callable[[int], bool]) -> int:
-    """Return the first master block of which something is true that stays true, and is true of a known one."""
-    return _bisected(_lacking(having, has), having, has)
+def first_of(having: int, has: Callable[[int], bool], *, after: int = 0) -> int:
+    """Return the first master block of which something is true that stays true, and is true of a known one.
+
+    after: a block before the first one, or the first one itself.
+    """
+    return _bisected(_lacking(having, has, after), having, has)
 
 
-def covers(prefix: int, address: str) -> bool:
-    """Return True if an account belongs to a shard: these first bits, a one, and zeros."""
-    first = int(address.partition(":")[2][:16], 16)
-    lowest = prefix & -prefix
-    return (first ^ prefix) & ~(2 * lowest - 1) & (_SHARDS - 1) == 0
+def end_lt(node: Toncenter, seqno: int, address: str) -> int:
+    """Return the logical time at which a master block ends in an account's shard: later ones are in later blocks."""
+    return _end_lt(node, shard_of(node, seqno, address))
 
 
 def shard_of(node: Toncenter, seqno: int, address: str) -> wire.BlockId:
     """Return the newest block of an account's shard that a master block names."""
-    for identity in nodes.shards(node, seqno):
-        if identity.workchain == wire.BASECHAIN and covers(identity.prefix, address):
-            return identity
-    raise ProviderError(f"master block {seqno} names no shard of {address}")
+    return wire.covering(nodes.tops(node, seqno), address)
 
 
-def _lacking(having: int, has: Callable[[int], bool]) -> int:
-    """Return a block of which it is not true yet; of 0, the first, it never is."""
+def _first_with(node: Toncenter, wanted: Transaction, newest: int, *, after: int) -> int:
+    return first_of(newest, lambda seqno: not _missing(node, seqno, [wanted]), after=after)
+
+
+def _lacking(having: int, has: Callable[[int], bool], after: int) -> int:
+    """Return a block of which it is not true yet, or the one before all that may be the first."""
     step = 1
-    while (seqno := having - step) > 0:
+    while (seqno := having - step) > max(0, after - 1):
         if not has(seqno):
             return seqno
         step *= STEP_FACTOR
-    return 0
+    return max(0, after - 1)
 
 
 def _bisected(lacking: int, having: int, has: Callable[[int], bool]) -> int:
@@ -64,13 +71,15 @@ def _bisected(lacking: int, having: int, has: Callable[[int], bool]) -> int:
     return having
 
 
-def _has_all(node: Toncenter, seqno: int, wanted: Collection[Transaction]) -> bool:
-    # One question for each shard, whatever the number of transactions.
-    latest = dict[wire.BlockId, int]()
-    named = [each for each in nodes.shards(node, seqno) if each.workchain == wire.BASECHAIN]
-    for transaction in wanted:
-        identity = next((each for each in named if covers(each.prefix, transaction.address)), None)
-        if identity is None:
-            raise ProviderError(f"master block {seqno} names no shard of {transaction.address}")
-        latest[identity] = max(latest.get(identity, 0), transaction.lt)
-    return all(lt < wire.number(nodes.shard_header(node, each).end_lt) for each, lt in latest.items())
+def _missing(node: Toncenter, seqno: int, wanted: Sequence[Transaction]) -> list[Transaction]:
+    """Return those of some transactions that a master block does not have yet. Asks once for each of their shards."""
+    if not wanted:
+        return []
+    tops = nodes.tops(node, seqno)
+    there = [wire.covering(tops, each.address) for each in wanted]
+    ends = several.every(partial(_end_lt, node), dict.fromkeys(there))
+    return [each for each, top in zip(wanted, there, strict=True) if each.lt >= ends[top]]
+
+
+def _end_lt(node: Toncenter, top: wire.BlockId) -> int:
+    return wire.number(nodes.shard_header(node, top).end_lt)

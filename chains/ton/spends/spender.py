@@ -46,6 +46,7 @@ class TonSpender:
         """Take the network, its providers, and the jettons whose wallets are known, by their masters."""
         self._network, self._providers = network, providers
         self._setting = drafts.setting(network, jettons)
+        self._looks = spend_fate.Looks()
 
     def next_counter(self, sender: str, *, ours: int) -> int:
         """Return the wallet's seqno; see chains.family. One node of two cannot raise it.
@@ -117,7 +118,7 @@ class TonSpender:
     def fate(self, case: Case) -> Fate:
         """Return the fate of a spend, by all its attempts; see chains.family. ValueError if it has no number."""
         fates = self._providers.answers(
-            lambda node: spend_fate.testimony(node, case, self._network, self._setting.jettons),
+            lambda node: spend_fate.testimony(node, case, self._network, self._setting.jettons, self._looks),
             decides=majority(is_living),
         )
         return spend_fate.judge(fates, self._providers.count)

@@ -15,7 +15,7 @@ from chains.ton.credits import jetton_credit
 from chains.ton.jettons import Jetton
 from chains.ton.messages import Message
 from chains.ton.requests import Action
-from chains.ton.spends.history import Histories
+from chains.ton.spends.arrivals import Histories
 from chains.ton.transactions import Transaction
 
 SKIPPED: Final = "the wallet did not send it: it held too little"
@@ -48,21 +48,19 @@ def sent(transaction: Transaction, actions: Sequence[Action]) -> list[Message | 
 
 def ends(
     histories: Histories, intent: Intent, jetton: Jetton | None, transaction: Transaction, actions: Sequence[Action]
-) -> list[End] | None:
-    """Return how each output of a spend ended; None while any message is on its way.
+) -> list[End | None]:
+    """Return how each output of a spend ended; None for one whose message is on its way.
 
-    transaction: the wallet's own, with the actions of the request that it took.
+    transaction: the wallet's own, with the actions of the request that it took. The outputs are followed side by side,
+    message by message, as far as their histories lead; a failure of one stays in the histories.
     """
-    unsent = SKIPPED if transaction.succeeded else UNSENT
-    ended = list[End]()
-    for output, message in zip(intent.outputs, sent(transaction, actions), strict=True):
-        end = End(fate=OutputFate(effect="none", problem=unsent)) if message is None else None
-        if message is not None:
-            end = _of_coin(histories, message) if jetton is None else _of_jettons(histories, message, output, jetton)
-        if end is None:
-            return None
-        ended.append(end)
-    return ended
+    pairs = list(zip(intent.outputs, sent(transaction, actions), strict=True))
+    unsent = End(fate=OutputFate(effect="none", problem=SKIPPED if transaction.succeeded else UNSENT))
+    histories.begin()
+    while True:
+        ended = [unsent if message is None else _end(histories, message, output, jetton) for output, message in pairs]
+        if not histories.find():
+            return ended
 
 
 def _is_same(message: Message, asked: Cell) -> bool:
@@ -74,6 +72,10 @@ def _is_same(message: Message, asked: Cell) -> bool:
         wanted.bounce,
         wanted.body,
     )
+
+
+def _end(histories: Histories, message: Message, output: Output, jetton: Jetton | None) -> End | None:
+    return _of_coin(histories, message) if jetton is None else _of_jettons(histories, message, output, jetton)
 
 
 def _of_coin(histories: Histories, message: Message) -> End | None:

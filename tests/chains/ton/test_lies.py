@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import pytest
 
@@ -23,11 +26,12 @@ from chains.base import (
     Recorded,
     WrongChainError,
 )
-from chains.ton import boc, messages, requests
+from chains.ton import boc, messages, nodes, requests
 from chains.ton.credits import is_departure, mark_of
 from chains.ton.nodes import LackedError
 from chains.ton.scan.block import JETTONS_ORDINAL, assets_of
 from chains.ton.slices import Builder, Slice
+from chains.ton.spends import history
 from chains.ton.wallet import wallet_id
 from devstack.ton.blocks import WHOLE, halves
 from tests.chains.ton.reading import (
@@ -48,6 +52,8 @@ from tests.chains.ton.reading import (
 from tests.chains.ton.world import LIFE_S, TON, Wallet, coin, issuer, with_state
 from tests.peers.json_rpc_node import Refusal
 from tests.peers.ours import NOBODY
+
+T = TypeVar("T")
 
 HASH = "qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqo="
 YEAR_S = 365 * 86_400
@@ -577,6 +583,38 @@ def test_numbers_are_found_without_old_states(chain: World, sent: int) -> None:
         for number, low, high in ((1, sent - 1, sent), (1, heights[1], head), (3, sent - 1, head)):
             with pytest.raises(ProviderError, match="did not take"):
                 forgetful.reader.counter_heights(HOT.address, number, low, high)
+
+
+def test_numbers_are_found_though_a_stranger_sends_very_much(
+    chain: World, sent: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Old states are lost, and each look goes on where one stopped."""
+    monkeypatch.setattr(nodes, "HISTORY_PAGE", 5)
+    monkeypatch.setattr(history, "PAGES_MAX", 2)
+    heights = [sent, chain.send(HOT, coin(STRANGER, 1))]
+    for _ in range(30):
+        chain.simulator.give(HOT.address, 1)
+    head = chain.simulator.mine(3)
+
+    def patient(ask: Callable[[], T]) -> T:
+        for _ in range(5):
+            with suppress(NotYetError):
+                return ask()
+        return ask()
+
+    def pruned(truth: Any, asked: dict[str, Any]) -> Any:
+        return Refusal(500, "LITE_SERVER_NOTREADY: state is already pruned") if "seqno" in asked else truth
+
+    with lying(chain, getAddressInformation=pruned) as forgetful:
+        with pytest.raises(NotYetError, match="more transactions"):
+            forgetful.reader.used_counters(HOT.address, head)
+        used = [
+            patient(partial(forgetful.reader.used_counters, HOT.address, height))
+            for height in (sent - 1, *heights, head)
+        ]
+        assert used == [0, 1, 2, 2]
+        taken = [patient(partial(forgetful.reader.counter_heights, HOT.address, n, sent - 1, head)) for n in (0, 1)]
+        assert [[*each] for each in taken] == [[height] for height in heights]
 
 
 def test_a_provider_may_be_distrusted(chain: World) -> None:

@@ -309,7 +309,7 @@ def test_a_page_of_a_block_that_is_too_long_is_asked_for_in_parts(padded: Padded
     # The next step goes on with a number that nearly fitted.
     padded.counts.clear()
     assert padded.block(top) == [2, 2, 2]
-    assert padded.counts[0] == 4
+    assert padded.counts[0] == 8
 
 
 def test_a_page_of_an_account_that_is_too_long_is_asked_for_in_parts(padded: Padded) -> None:

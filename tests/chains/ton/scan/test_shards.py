@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chains.base import ContradictionError
-from chains.ton import wire
+from chains.ton import nodes, wire
 from chains.ton.nodes import Toncenter
 from chains.ton.scan import shards
 from chains.ton.wire import WHOLE, BlockId
@@ -43,7 +43,7 @@ def node(peer: LyingTon) -> Toncenter:
 
 def between(node: Toncenter, seqno: int) -> list[tuple[int, int]]:
     """Return number and shard of the blocks that a master block adds."""
-    before, after = shards.named(node, seqno - 1), shards.named(node, seqno)
+    before, after = nodes.tops(node, seqno - 1), nodes.tops(node, seqno)
     return [(block.seqno, block.prefix) for block in shards.added(node, before, after)]
 
 
@@ -75,13 +75,13 @@ def test_splits_and_merges(node: Toncenter, chain: Simulator) -> None:
 
 
 def test_a_split_and_a_merge_between_two_master_blocks(node: Toncenter, chain: Simulator) -> None:
-    before, made = shards.named(node, 2), chain.head.time
+    before, made = nodes.tops(node, 2), chain.head.time
     chain.split(ALL)
     chain._shard_blocks(made)
     chain.merge(LEFT, RIGHT)
     chain._shard_blocks(made)
     chain._append_master(made)
-    after = shards.named(node, 3)
+    after = nodes.tops(node, 3)
 
     added = [(block.seqno, block.prefix) for block in shards.added(node, before, after)]
 
@@ -114,12 +114,12 @@ def test_a_way_back_that_ends_elsewhere(node: Toncenter, peer: LyingTon, chain: 
         return truth
 
     peer.lies["getBlockHeader"] = elsewhere
-    before = list(shards.named(node, seqno - 1))
+    before = list(nodes.tops(node, seqno - 1))
     # The header of number 3 is asked for no more: it follows the number that is known.
     assert len(between(node, seqno)) == 3
     other = [BlockId(0, WHOLE, before[0].seqno - 2, HASH, HASH)]
     with pytest.raises(ContradictionError):
-        shards.added(node, other, shards.named(node, seqno))
+        shards.added(node, other, nodes.tops(node, seqno))
 
 
 def test_blocks_of_other_shards_do_not_follow_each_other(node: Toncenter, peer: LyingTon, chain: Simulator) -> None:
@@ -145,11 +145,11 @@ def test_blocks_of_other_shards_do_not_follow_each_other(node: Toncenter, peer: 
 def test_a_block_of_before_that_nothing_follows(node: Toncenter, peer: LyingTon, chain: Simulator) -> None:
     chain.split(ALL)
     seqno = chain.mine()
-    tops = shards.named(node, seqno)
+    tops = nodes.tops(node, seqno)
     with pytest.raises(ContradictionError, match="do not follow"):
         shards.added(node, tops, [tops[0]])
     with pytest.raises(ContradictionError, match="past"):
-        shards.added(node, tops, shards.named(node, seqno - 1))
+        shards.added(node, tops, nodes.tops(node, seqno - 1))
     assert peer.asked.count("getBlockHeader") == 0
 
 
@@ -182,12 +182,12 @@ def test_shards_cover_every_account_once(node: Toncenter, peer: LyingTon, kept: 
 
     peer.lies["shards"] = some
     with pytest.raises(ContradictionError):
-        shards.named(node, 1)
+        nodes.tops(node, 1)
 
 
 def test_shards_of_other_workchains_are_passed_over(node: Toncenter, peer: LyingTon) -> None:
     peer.lies["shards"] = lambda truth, _asked: {"shards": [*truth["shards"], truth["shards"][0] | {"workchain": 1}]}
-    assert [block.workchain for block in shards.named(node, 1)] == [0]
+    assert [block.workchain for block in nodes.tops(node, 1)] == [0]
 
 
 def test_accounts_are_in_the_shard_of_their_first_bits(node: Toncenter, chain: Simulator) -> None:
@@ -195,5 +195,5 @@ def test_accounts_are_in_the_shard_of_their_first_bits(node: Toncenter, chain: S
     assert [wire.is_within(low, each) for each in (ALL, LEFT, RIGHT)] == [True, True, False]
     assert [wire.is_within(high, each) for each in (ALL, LEFT, RIGHT)] == [True, False, True]
     chain.split(ALL)
-    tops = shards.named(node, chain.mine())
+    tops = nodes.tops(node, chain.mine())
     assert [wire.covering(tops, f"0:{each:064x}").prefix for each in (low, high)] == [LEFT, RIGHT]

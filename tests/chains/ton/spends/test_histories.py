@@ -1,0 +1,267 @@
+"""Accounts with more transactions than are read at once do not hold a spend: each look goes on where one stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from chains.base import ContradictionError, ProviderError
+from chains.net.budget import budget
+from chains.spending import Attempt, Draft, Fate, FateKind, Output
+from chains.ton import nodes
+from chains.ton.nodes import Toncenter
+from chains.ton.spends import arrivals, history, kept
+from chains.ton.spends.history import TooManyError, Walk
+from tests.chains.ton.spends.test_fates import REFUSER, make
+from tests.chains.ton.spends.world import FRESH, HOT_KEY, THEIRS, USDT, World, case, payment, payments
+from tests.peers.json_rpc_node import Refusal
+from tests.peers.ton.chain import TON
+
+PAGE = 5
+WAITING, INCLUDED = FateKind.WAITING, FateKind.INCLUDED
+
+
+@pytest.fixture(autouse=True)
+def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read ten transactions of an account at once, not a thousand."""
+    monkeypatch.setattr(nodes, "HISTORY_PAGE", PAGE)
+    monkeypatch.setattr(history, "PAGES_MAX", 2)
+    monkeypatch.setattr(arrivals, "PAGES_MAX", 2)
+
+
+def flood(ton: World, address: str, count: int) -> None:
+    for units in range(count):
+        ton.ton.give(address, units + 1)
+
+
+def looks(ton: World, draft: Draft, attempt: Attempt) -> list[FateKind]:
+    """Look at a spend until it has ended; at most twenty times."""
+    kinds = list[FateKind]()
+    while len(kinds) < 20 and INCLUDED not in kinds:
+        try:
+            kinds.append(ton.spender.fate(case(draft, attempt)).kind)
+        except TooManyError:
+            kinds.append(WAITING)
+    return kinds
+
+
+def asked(ton: World, address: str) -> Callable[[], int]:
+    """Return a counter of the questions about an account's transactions from now on."""
+    seen = list[object]()
+
+    def note(truth: Any, params: dict[str, Any]) -> Any:
+        seen.extend([params] if params["address"] == address else [])
+        return truth
+
+    ton.nodes[0].lies["getTransactions"] = note
+    return lambda: len(seen)
+
+
+@pytest.mark.parametrize("blocks", [0, 3, 300])
+def test_a_recipient_flooded_in_the_block_after_its_payout(ton: World, blocks: int) -> None:
+    draft, attempt = ton.sent(payment(TON, to=FRESH))
+    ton.chain.mine(2)
+    flood(ton, FRESH, 12)
+    ton.chain.mine(1 + blocks)
+    assert looks(ton, draft, attempt) == [INCLUDED]
+
+
+def test_a_recipient_flooded_in_the_block_of_its_payout(ton: World) -> None:
+    draft, attempt = ton.sent(payment(TON, to=FRESH))
+    ton.chain.mine()
+    flood(ton, FRESH, 60)
+    ton.chain.mine(4)
+    [*waits, last] = looks(ton, draft, attempt)
+    assert last is INCLUDED
+    # Each look is progress of a page at least.
+    assert set(waits) <= {WAITING}
+    assert len(waits) < 60 // PAGE
+
+
+def test_a_recipient_that_is_busy_all_the_time(ton: World) -> None:
+    draft, attempt = ton.sent(payment(TON, to=FRESH))
+    for _ in range(8):
+        flood(ton, FRESH, 20)
+        ton.chain.mine()
+    [*waits, last] = looks(ton, draft, attempt)
+    # Not all 160 transactions are read.
+    assert (last, len(waits) <= 2) == (INCLUDED, True)
+
+
+def test_a_recipient_flooded_where_old_states_are_lost(ton: World) -> None:
+    draft, attempt = ton.sent(payment(TON, to=FRESH))
+    ton.chain.mine(2)
+    flood(ton, FRESH, 60)
+    ton.chain.mine(9)
+    ton.nodes[0].prune(ton.chain.head.id.seqno - 2)
+    [*waits, last] = looks(ton, draft, attempt)
+    assert last is INCLUDED
+    assert 2 < len(waits) < 60 // PAGE
+
+
+def test_a_message_that_comes_late_to_a_busy_recipient(ton: World) -> None:
+    """Windows go on with each block that comes."""
+    draft, attempt = ton.sent(payments(Output(recipient=THEIRS, units=TON), Output(recipient=FRESH, units=TON)))
+    ton.chain.mine()
+    own = ton.chain.ran[HOT_KEY.address][-1].transaction
+    message = next(each for each in own.outgoing if each.recipient == FRESH)
+    [late] = [cell for cell in ton.chain._waiting if cell == message.cell]
+    ton.chain._waiting.remove(late)
+    for _ in range(3):
+        flood(ton, FRESH, 15)
+        ton.chain.mine()
+        assert ton.spender.fate(case(draft, attempt)).kind is WAITING
+    ton.chain._waiting.append(late)
+    flood(ton, FRESH, 15)
+    ton.chain.mine(3)
+    assert looks(ton, draft, attempt)[-1] is INCLUDED
+
+
+@pytest.mark.parametrize("expected", [(INCLUDED, ""), (FateKind.DEAD, "claim_used")])
+def test_our_own_wallet_flooded_since_a_request_whose_states_are_lost(
+    ton: World, expected: tuple[FateKind, str]
+) -> None:
+    draft, attempt = ton.signed(payment(TON))
+    if expected[0] is FateKind.DEAD:
+        # Another request uses the number.
+        ton.sent(payment(2 * TON, to=FRESH))
+    ton.spender.send(attempt.raw)
+    ton.chain.mine(3)
+    flood(ton, HOT_KEY.address, 60)
+    ton.chain.mine(9)
+    ton.nodes[0].prune(ton.chain.head.id.seqno - 5)
+    fates = list[Fate]()
+    while not fates:
+        with suppress(TooManyError):
+            fates.append(ton.spender.fate(case(draft, attempt)))
+    assert [(fate.kind, fate.cause) for fate in fates] == [expected]
+
+
+def test_our_own_wallet_flooded_since_a_request_whose_states_are_kept(ton: World) -> None:
+    draft, attempt = ton.sent(payment(TON))
+    ton.chain.mine(3)
+    flood(ton, HOT_KEY.address, 60)
+    ton.chain.mine(9)
+    assert looks(ton, draft, attempt) == [INCLUDED]
+
+
+def test_arrivals_are_kept_between_looks(ton: World) -> None:
+    draft, attempt = ton.sent(
+        payments(Output(recipient=THEIRS, units=TON), Output(recipient=make(ton, REFUSER), units=TON))
+    )
+    ton.chain.mine(2)
+    count = asked(ton, THEIRS)
+    assert ton.spender.fate(case(draft, attempt)).kind is WAITING
+    assert count() == 1
+    ton.chain.settle()
+    assert ton.spender.fate(case(draft, attempt)).kind is INCLUDED
+    assert count() == 1
+
+
+def test_a_recipient_whose_history_is_refused_does_not_hide_the_others(ton: World) -> None:
+    draft, attempt = ton.sent(payments(Output(recipient=THEIRS, units=TON), Output(recipient=FRESH, units=TON)))
+    ton.chain.settle()
+
+    def but(address: str) -> None:
+        ton.nodes[0].lies["getTransactions"] = lambda truth, params: (
+            Refusal(500, "no") if params["address"] == address else truth
+        )
+
+    but(FRESH)
+    with pytest.raises(ProviderError, match="no"):
+        ton.spender.fate(case(draft, attempt))
+    # The arrival that was seen is known, though the node refuses to show it again.
+    but(THEIRS)
+    assert ton.spender.fate(case(draft, attempt)).is_success
+
+
+def test_a_node_that_fails_is_asked_for_no_more_recipients(ton: World) -> None:
+    draft, attempt = ton.sent(payments(*[Output(recipient=f"0:{each + 1:064x}", units=TON) for each in range(40)]))
+    ton.chain.settle()
+    failed = list[object]()
+
+    def fail(truth: Any, params: dict[str, Any]) -> Any:
+        if params["address"] == HOT_KEY.address:
+            return truth
+        failed.append(params)
+        return Refusal(500, "LITE_SERVER_NETWORK: timeout")
+
+    ton.nodes[0].lies["getTransactions"] = fail
+    with pytest.raises(ProviderError):
+        ton.spender.fate(case(draft, attempt))
+    assert len(failed) < 10
+
+
+def test_fifty_jetton_payouts_are_looked_at_side_by_side(ton: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fifth of the real times: a tenth of a second for each question, and ten for all of them."""
+    monkeypatch.setattr(nodes, "HISTORY_PAGE", 100)
+    outputs = [Output(recipient=f"0:{each * 5 % 256:02x}{each + 1:062x}", units=1_000) for each in range(50)]
+    draft, attempt = ton.sent(payments(*outputs, pair=USDT))
+    ton.chain.settle()
+    ton.chain.mine(20)
+    real = nodes.Toncenter.ask
+
+    def slow(*args: Any, **named: Any) -> Any:
+        time.sleep(0.02)
+        return real(*args, **named)
+
+    monkeypatch.setattr(nodes.Toncenter, "ask", slow)
+    with budget(seconds=2, requests=1_000):
+        assert ton.spender.fate(case(draft, attempt)).is_success
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_a_transaction_that_is_left_out_is_noticed(ton: World, place: int) -> None:
+    flood(ton, FRESH, 12)
+    ton.chain.mine()
+    first = nodes.account(node_of(ton), FRESH).last_transaction_id
+
+    def leave_out(truth: list[Any], _params: object) -> list[Any]:
+        return truth[:place] + truth[place + 1 :]
+
+    ton.nodes[0].lies["getTransactions"] = leave_out
+    walk = Walk(FRESH, first=first)
+    with pytest.raises(ContradictionError, match="follow"):
+        [len(page) for page in walk.pages(node_of(ton))]
+    # It goes on where it stopped.
+    ton.nodes[0].be_honest()
+    assert sum(len(page) for _ in range(9) for page in walk.pages(node_of(ton))) == 12 - place
+
+
+def node_of(ton: World) -> Toncenter:
+    return Toncenter(ton.nodes[0].url, timeout_s=5)
+
+
+def test_of_kept_values_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "KEPT_MAX", 2)
+    values, made = kept.Kept[str, list[str]](), list[str]()
+
+    def take(key: str) -> list[str]:
+        with values.opened(key, lambda: made.append(key) or [key]) as value:  # type: ignore[func-returns-value]
+            return value
+
+    first = take("a")
+    assert take("b") is not first
+    assert take("a") is first
+    take("c")
+    assert take("a") is first
+    take("b")
+    assert made == ["a", "b", "c", "b"]
+
+
+def test_a_kept_value_is_lent_to_one_thread_at_once() -> None:
+    values = kept.Kept[str, list[str]]()
+    with values.opened("a", list) as one, values.opened("a", list) as other:
+        assert one is not other
+
+
+def test_progress_is_kept_after_a_failure() -> None:
+    values, first = kept.Kept[str, list[str]](), ["a"]
+    with pytest.raises(ValueError, match="no"), values.opened("a", lambda: first):
+        raise ValueError("no")
+    with values.opened("a", list) as value:
+        assert value is first
