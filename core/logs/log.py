@@ -16,6 +16,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 from core.logs import counters
 from core.logs.redact import Redactor, secrets_of
+from core.logs.reports import Report, reporting
 from core.settings.settings import Settings
 
 # They log each job or connection at INFO, which drowns important events.
@@ -27,7 +28,10 @@ COUNTED_LEVELS: Final = frozenset({"warning", "error", "critical"})
 
 
 def configure(settings: Settings, *, process: str) -> None:
-    """Send all logging of this process through one redacting handler. Each line names the `process`."""
+    """Send all logging of this process through one redacting handler. Each line names the `process`.
+
+    Raises SettingsError if the settings ask for a package that is missing.
+    """
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=_before_formatting(process),
         processors=[
@@ -35,6 +39,7 @@ def configure(settings: Settings, *, process: str) -> None:
             # Text without local variables: these would show the settings.
             structlog.processors.format_exc_info,
             _redacting(Redactor(secrets_of(settings))),
+            _reporting(reporting(settings)),
             _renderer(settings),
         ],
     )
@@ -88,6 +93,15 @@ def _redacting(redactor: Redactor) -> Processor:
         return cast("EventDict", redactor(event))
 
     return redact
+
+
+def _reporting(report: Report | None) -> Processor:
+    def pass_on(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+        if report is not None:
+            report(event)
+        return event
+
+    return pass_on
 
 
 def _renderer(settings: Settings) -> Processor:

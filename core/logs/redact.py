@@ -92,11 +92,12 @@ def secrets_of(settings: Settings) -> list[str]:
     keys = [entry.partition(":")[2].strip() for entry in settings.secret_keys.split(",")]
     wallet = [settings.wallet_keystore_data, settings.wallet_passphrase, settings.wallet_mnemonic]
     urls = [settings.database_url, settings.redis_url, settings.smtp_url]
+    sentry_key = urlsplit(settings.sentry_dsn or "").username
     passwords = [password for url in urls if url for password in _passwords(url)]
     nodes = [read_node_url(url) for urls in settings.rpc_urls.values() for url in urls]
     opening = [text for node in nodes for text in node.secrets]
     paths = _provider_keys(node.address for node in nodes)
-    return [text for text in [*keys, settings.metrics_token, *wallet, *passwords, *opening, *paths] if text]
+    return [text for text in [*keys, settings.metrics_token, sentry_key, *wallet, *passwords, *opening, *paths] if text]
 
 
 def _passwords(url: str) -> list[str]:

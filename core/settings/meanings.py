@@ -41,6 +41,9 @@ STORES: Final = {
     ),
     "LOG_LEVEL": Meaning("The least level of a log line.", ALL),
     "LOG_FORMAT": Meaning("One JSON object a line, or text for a terminal.", ALL),
+    "SENTRY_DSN": Meaning(
+        "Where errors that are logged are sent as well, redacted; needs `pip install 'sluice[sentry]'`.", ALL
+    ),
 }
 ADDRESSES: Final = {
     "BASE_URL": Meaning("The address at which merchants call the API.", ALL),

@@ -54,6 +54,7 @@ from core.settings.texts import (
     RedisTls,
     RedisUrl,
     SecretKeysText,
+    SentryDsn,
     SourceNetworks,
     ToleranceText,
     decimal_text,
@@ -87,6 +88,9 @@ class Settings(BaseModel):
     trusted_proxies: SourceNetworks = ()
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "console"]
+
+    # Errors that are logged are sent there as well, redacted.
+    sentry_dsn: SentryDsn | None = Field(None, repr=False)
 
     # The address, secret and all, at which a development stack pays and moves the clock for a page; development alone.
     development_desk_url: HttpUrl | None = Field(None, repr=False)

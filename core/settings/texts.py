@@ -61,6 +61,13 @@ def _url_check(*schemes: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _check_dsn(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme in {"http", "https"} and parts.username and parts.hostname and parts.path.strip("/"):
+        return text
+    raise ValueError("must be https://key@host/project")
+
+
 def _check_node_url(text: str) -> str:
     read_node_url(text)
     return text
@@ -120,6 +127,7 @@ NodeUrls = Annotated[
 SourceNetworks = Annotated[tuple[IPv4Network | IPv6Network, ...], BeforeValidator(_networks)]
 SecretKeysText = Annotated[str, AfterValidator(_check_secret_keys)]
 ToleranceText = Annotated[str, AfterValidator(_check_tolerance)]
+SentryDsn = Annotated[str, AfterValidator(_check_dsn)]
 ExplorerText = Annotated[str, AfterValidator(_check_explorer)]
 ContractText = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]
 
