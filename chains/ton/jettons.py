@@ -59,6 +59,30 @@ class Jetton:
         return data.address()
 
 
+def is_wallet(address: str, code: Cell, data: Cell) -> bool:
+    """Return True if a contract is the wallet of any jetton, offered or not.
+
+    Its data begins with the balance, the owner and the master, behind a status in some forms. With neither balance nor
+    status, it is the first state, whose hash the address is.
+    """
+    firsts = (_first(data, status_bits) for status_bits in (0, _STATUS_BITS))
+    return any(first is not None and StateInit(code=code, data=first).address == address for first in firsts)
+
+
+def _first(data: Cell, status_bits: int) -> Cell | None:
+    try:
+        parts = Slice(data)
+        parts.uint(status_bits)
+        parts.coins()
+        owner, master = parts.address(), parts.address()
+        if not owner or not master:
+            return None
+        first = Builder().uint(0, status_bits).coins(0).address(owner).address(master)
+        return first.cells(parts.rest()).end()
+    except CellError:
+        return None
+
+
 _USDT: Final = Jetton(
     master="0:b113a994b5024a16719f69139328eb759596c38a25f59028b146fecdc3621dfe",
     # Refers to a library that the masterchain keeps: the code itself is not in it.

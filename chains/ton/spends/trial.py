@@ -18,7 +18,7 @@ from chains.net.providers import Providers
 from chains.spending import InsufficientCoinError, Intent, LoneRefusalError, Output, SpendRefusedError
 from chains.ton import boc, nodes, transactions, wire
 from chains.ton.cells import Cell, CellError
-from chains.ton.jettons import Jetton
+from chains.ton.jettons import Jetton, is_wallet
 from chains.ton.nodes import Toncenter
 from chains.ton.spends import accounts, contents, fees
 from chains.ton.spends.accounts import COMES_NOT, LEAVES_NOT, Holding
@@ -28,6 +28,8 @@ OF_A_JETTON: Final = "the recipient is a contract of a jetton, which belongs to 
 TO_ITSELF: Final = "a wallet pays nothing to itself"
 # An index, a checksum and hashes at most double the bytes of cells, and base64 takes a third more.
 CODE_FORMS: Final = 4
+# The wallets of jettons are smaller, in base64.
+WALLET_CHARS_MAX: Final = 16_384
 LOCKED: Final = "the token's issuer has locked the sender's or the recipient's wallet"
 
 
@@ -178,9 +180,20 @@ def _refusal(output: Output, sender: str, shown: Mapping[str, wire.Account], jet
     """Return the reason why a recipient can have no transfer; '' if it can. Filling a number moves nothing."""
     if output.recipient == sender:
         return TO_ITSELF if output.units else ""
-    code = shown[output.recipient].code
-    is_refused = output.recipient in jettons or any(_is_code(code, jetton.wallet_code) for jetton in jettons.values())
+    account = shown[output.recipient]
+    is_offered = any(_is_code(account.code, jetton.wallet_code) for jetton in jettons.values())
+    is_refused = output.recipient in jettons or is_offered or _is_of_any_jetton(output.recipient, account)
     return OF_A_JETTON if is_refused else ""
+
+
+def _is_of_any_jetton(address: str, account: wire.Account) -> bool:
+    """Return True if a contract is a jetton's wallet, offered or not; False for a longer one, or no cells, unread."""
+    if not account.code or not account.data or max(len(account.code), len(account.data)) > WALLET_CHARS_MAX:
+        return False
+    try:
+        return is_wallet(address, boc.read_base64(account.code), boc.read_base64(account.data))
+    except CellError:
+        return False
 
 
 def _is_code(text: str, code: Cell) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -197,6 +198,61 @@ def test_a_jetton_master_or_wallet_is_paid_nothing(ton: World) -> None:
                 ton.drafted(payment(7, pair=pair, to=recipient))
     with pytest.raises(SpendRefusedError, match="to itself"):
         ton.drafted(payment(7, to=HOT_KEY.address))
+
+
+EUR_CODE = Builder().uint(7, 8).end()
+
+
+def eur_data(units: int, *, status: int | None = None, rest: Cell | None = None) -> Cell:
+    """Return the data of a wallet of a jetton that is not offered, in the forms that jettons have."""
+    data = Builder() if status is None else Builder().uint(status, 4)
+    data.coins(units).address(THEIRS).address(USD.master)
+    return (data if rest is None else data.ref(rest)).end()
+
+
+@pytest.mark.parametrize(
+    ("first", "later"),
+    [
+        (eur_data(0, rest=EUR_CODE), eur_data(9, rest=EUR_CODE)),
+        (eur_data(0), eur_data(9)),
+        (eur_data(0, status=0), eur_data(9, status=3)),
+    ],
+)
+def test_a_wallet_of_a_jetton_that_is_not_offered_is_paid_nothing(ton: World, first: Cell, later: Cell) -> None:
+    recipient = StateInit(code=EUR_CODE, data=first).address
+    ton.chain.put(recipient, StateInit(code=EUR_CODE, data=later))
+    ton.chain.put(FRESH, StateInit(code=EUR_CODE, data=later))
+    for pair in (None, USDT):
+        with pytest.raises(SpendRefusedError, match="contract of a jetton"):
+            ton.drafted(payment(7, pair=pair, to=recipient))
+        assert ton.drafted(payment(7, pair=pair, to=FRESH)), "its address is not that of a jetton wallet"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        Builder().end(),
+        Builder().coins(9).address("").address(USD.master).end(),
+        Builder().coins(9).address(THEIRS).address("").end(),
+        Cell(bytes([2]) + bytes(32), 264, is_exotic=True),
+        Builder().raw(bytes(100)).ref(Builder().raw(bytes(100)).end()).end(),
+    ],
+)
+def test_a_contract_of_any_other_data_is_paid(ton: World, data: Cell) -> None:
+    ton.chain.put(FRESH, StateInit(code=EUR_CODE, data=data))
+    assert ton.drafted(payment(7, to=FRESH))
+
+
+@pytest.mark.parametrize("texts", [("????", None), (None, "????"), ("A" * 20_000, None), (None, "A" * 20_000)])
+def test_a_contract_that_cannot_be_read_is_paid(ton: World, texts: tuple[str | None, str | None]) -> None:
+    plain = boc.write_base64(EUR_CODE)
+
+    def shown(truth: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+        code, data = (text or plain for text in texts)
+        return truth | {"state": "active", "code": code, "data": data} if asked["address"] == FRESH else truth
+
+    ton.nodes[0].lies["getAddressInformation"] = shown
+    assert ton.drafted(payment(7, to=FRESH))
 
 
 def test_a_number_is_filled_by_nothing_sent_to_oneself(ton: World) -> None:
