@@ -149,6 +149,8 @@ class Endpoint:
     errors: tuple[type[DomainError], ...] = ()
     # Creates an object: honours Idempotency-Key.
     creates: bool = False
+    # Returns the request's fields that an answer contradicts: an order_id's earlier object is returned as it is.
+    differing: Callable[[Call, bytes], list[str]] | None = None
     # Moves money without an order id of its own: the same request, with the same signature, gets the first answer.
     dedupes_signature: bool = False
     # 201 with a bare object; the others answer 200 with an envelope.

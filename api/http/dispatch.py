@@ -202,6 +202,8 @@ class Operation:
         answer, is_replayed = asking.ask(self._gateway, actor, call, info)
         if is_replayed:
             resp.set_header("Idempotent-Replayed", "true")
+        if self._endpoint.differing is not None and (names := self._endpoint.differing(call, answer)):
+            resp.set_header("X-Differing-Fields", ", ".join(names))
         return answer if self._endpoint.bare else envelope(answer)
 
     def _idempotency_key(self, req: Request) -> str | None:

@@ -110,6 +110,11 @@ _HEADERS: Final[Json] = {
         "description": "Present where the answer is a stored one.",
         "schema": {"type": "string", "const": "true"},
     },
+    "X-Differing-Fields": {
+        "description": "Present where the order_id's earlier object is returned though this request asks for another:"
+        " the fields with other values.",
+        "schema": {"type": "string"},
+    },
     "X-Unknown-Fields": {
         "description": "Fields of the request that the endpoint does not know and ignored, at most ten.",
         "schema": {"type": "string"},
@@ -239,6 +244,7 @@ def _success(endpoint: Endpoint, by_type: dict[Any, Json]) -> Json:
     names = ["ETag", "Cache-Control"] if endpoint.cached else []
     names += ["X-Gateway-Time"] if endpoint.cors else []
     names += ["X-Unknown-Fields"] if endpoint.request is not None else []
+    names += ["X-Differing-Fields"] if endpoint.differing is not None else []
     names += ["Idempotent-Replayed"] if endpoint.creates or endpoint.dedupes_signature else []
     content: Json = {}
     if endpoint.result is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
+import msgspec
+
 from actors.queue.call_specs import CREATE_INVOICE
 from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
@@ -50,6 +52,39 @@ def find_payment(gateway: Gateway, call: Call) -> Shown:
     return quoting.seen_one(gateway.catalogue, row)
 
 
+class _Present(msgspec.Struct):
+    """The part of a payment object that a request may contradict."""
+
+    amount: str = ""
+    currency: str = ""
+    payer_currency: str = ""
+    network: str = ""
+
+
+def differing(call: Call, answer: bytes) -> list[str]:
+    """Return the fields in which a request asks for another price or coin than the payment has.
+
+    Only an order_id's earlier payment can differ.
+    """
+    wanted = cast("CreatePayment", call.body)
+    if not wanted.order_id:
+        return []
+    payment = msgspec.json.decode(answer, type=_Present)
+    pairs = {
+        "amount": (_canonical(wanted.amount), _canonical(payment.amount)),
+        "currency": (wanted.currency, payment.currency),
+        "to_currency": (wanted.to_currency, payment.payer_currency),
+        "network": (wanted.network, payment.network),
+    }
+    return [name for name, (asked, present) in pairs.items() if asked and asked != present]
+
+
+def _canonical(amount: str) -> str:
+    """Return an amount without the zeros at its ends, which two spellings of it need not share."""
+    whole, _, fraction = amount.partition(".")
+    return f"{whole.lstrip('0')}.{fraction.rstrip('0')}"
+
+
 EXAMPLE: Final[dict[str, Any]] = {
     "uuid": "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d",
     "order_id": "order-1042",
@@ -91,14 +126,15 @@ ENDPOINTS: Final = (
             "Creates a payment with a price and a deposit address. Without to_currency and network,"
             " the buyer chooses a coin on the hosted page, among those that allow a payment of this"
             " size; if none does, the answer is payment.below_minimum. A repeat with the order_id of"
-            " a live payment returns that payment; a repeat with the same Idempotency-Key returns the"
-            " stored answer."
+            " a live payment returns that payment, and X-Differing-Fields names the price and coin that"
+            " it asks for in vain; a repeat with the same Idempotency-Key returns the stored answer."
         ),
         rights=PAYMENT_KEYS,
         request=CreatePayment,
         result=Payment,
         actor=Actor(spec=CREATE_INVOICE),
         creates=True,
+        differing=differing,
         examples={
             "request": {
                 "amount": "125.50",

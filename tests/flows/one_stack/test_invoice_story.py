@@ -286,6 +286,9 @@ def test_a_refresh_revives_an_expired_unpaid_invoice(story: Story) -> None:
     story.until(invoice, payment_status="expired")
 
     revived = story.create(order_id="refreshed", is_refresh=True)
+    # A repetition that asks for another price gets the payment as it is, and reads which field differs.
+    again = story.merchant.post("/v1/payment", USDT | {"amount": "21", "order_id": "refreshed"})
+    assert (again.result["uuid"], again.headers["x-differing-fields"]) == (invoice["uuid"], "amount")
 
     assert (revived["uuid"], revived["address"]) == (invoice["uuid"], invoice["address"])
     assert (revived["payment_status"], revived["is_final"]) == ("check", False)

@@ -120,6 +120,40 @@ def test_a_replay_is_marked(client: Client, caller: FakeCaller) -> None:
     assert answer.headers["idempotent-replayed"] == "true"
 
 
+PRESENT = {"amount": "10.00", "currency": "USD", "payer_currency": "USDT", "network": "ethereum"}
+ASKED = {"amount": "10", "currency": "USD", "order_id": "order-1"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "present", "named"),
+    [
+        ({}, {}, None),
+        ({"amount": "010.0"}, {}, None),
+        ({"amount": "100"}, {"amount": "100"}, None),
+        ({"amount": "0.5"}, {"amount": "0.50"}, None),
+        ({"to_currency": "USDT", "network": "ethereum"}, {}, None),
+        ({"to_currency": "", "network": ""}, {}, None),
+        ({"amount": "12.00"}, {}, "amount"),
+        ({"amount": "100"}, {"amount": "1"}, "amount"),
+        ({"amount": "10.01"}, {}, "amount"),
+        ({"currency": "EUR"}, {}, "currency"),
+        ({"to_currency": "USDC"}, {}, "to_currency"),
+        ({"to_currency": "USDT", "network": "bsc"}, {}, "network"),
+        ({"to_currency": "USDT"}, {"payer_currency": "", "network": ""}, "to_currency"),
+        ({"amount": "1", "currency": "EUR", "to_currency": "ETH", "network": "bsc"}, {},
+         "amount, currency, to_currency, network"),
+        ({"order_id": None, "amount": "12.00"}, {}, None),
+    ],
+)  # fmt: skip
+def test_an_orders_earlier_payment_names_the_fields_that_differ(
+    client: Client, caller: FakeCaller, asked: dict[str, Any], present: dict[str, Any], named: str | None
+) -> None:
+    caller.result = PRESENT | present
+    answer = client.post("/v1/payment", ASKED | asked)
+    assert (answer.status_code, answer.headers.get("x-differing-fields")) == (200, named)
+    assert "idempotent-replayed" not in answer.headers
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [
