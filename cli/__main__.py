@@ -1,27 +1,27 @@
 """Runs the `sluice` command. Each module of this package adds its commands; this one joins them and sets exit codes."""
 
-import json
+import os
 import sys
 from collections.abc import Callable
 from pkgutil import resolve_name
-from typing import Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
+from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
 
-from cli.output import CommandError, plain
+from cli.output import CommandError, json_text, plain
 from core import __version__
-from core.secrets.secretbox import SecretBoxError
-from core.settings.settings import SettingsError
-from models.db.base import INSUFFICIENT_PRIVILEGE, StoreUnavailableError, pgcode
-from models.db.migrate import ChangedMigrationError, PendingError
-from models.db.sessions.pooler import PoolerError
-from models.merchants.rows import IdentityError
 
+if TYPE_CHECKING:
+    from cli.shell.errors import Problem
+
+PROGRAM: Final = "sluice"
 # A command's function, or its group of commands.
 OPERATION = {
     "migrate": "cli.migrate:migrate",
     "merchant": "cli.merchants:merchant_app",
     "key": "cli.merchants:key_app",
+    "completion": "cli.shell.completion:completion",
     "secrets": "cli.secret_keys:app",
     "wallet": "cli.wallet.commands:app",
     "audit": "cli.audit:audit",
@@ -36,37 +36,28 @@ JOINED = {"treasury": "cli.recovery.commands:app"}
 # These are no part of a wheel, and need packages of the development requirements.
 DEVELOPMENT = {"dev": "devstack.dev:app", "demo": "devstack.demo:demo", "clock": "devstack.clock:clock_app"}
 
-# Errors that an operator can mend: printed in a line, without a traceback.
-_EXPECTED = (
-    CommandError,
-    SettingsError,
-    StoreUnavailableError,
-    ChangedMigrationError,
-    IdentityError,
-    SecretBoxError,
-    PoolerError,
-)
-AS_OWNER: Final = "run operators' commands with the DATABASE_URL of the tables' owner"
+# With this variable a shell asks for completions.
+COMPLETE: Final = "_SLUICE_COMPLETE"
+REFUSED: Final = 1
 
 
-def build() -> typer.Typer:
-    """Return the command with all its subcommands."""
+def build(first: str = "") -> typer.Typer:
+    """Return the command with all its subcommands, or with the first word's alone, if it is one: others take time."""
     # Typer's own tracebacks would show local variables, and with them secrets.
     app = typer.Typer(
-        name="sluice",
+        name=PROGRAM,
         help="A self-hosted crypto payment gateway.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
     )
     app.callback()(_everywhere)
-    for command, place in OPERATION.items():
-        _add(app, command, _joined(command, resolve_name(place)))
-    for command, place in DEVELOPMENT.items():
-        try:
-            _add(app, command, resolve_name(place))
-        except ModuleNotFoundError as error:
-            _add_missing(app, command, str(error.name))
+    known = {**OPERATION, **DEVELOPMENT}
+    for command, place in ({first: known[first]} if first in known else known).items():
+        if command in OPERATION:
+            _add(app, command, _joined(command, resolve_name(place)))
+        else:
+            _add_development(app, command, place)
     return app
 
 
@@ -89,24 +80,58 @@ def _everywhere(
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 refused or a fault found, 2 wrong usage."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    first = next(iter(_completed() if COMPLETE in os.environ else arguments), "")
     try:
-        build()(args=arguments, prog_name="sluice")
-    except PendingError as error:
-        _refuse(f"{error}; {AS_OWNER}", as_json="--json" in arguments)
-    except _EXPECTED as error:
-        _refuse(str(error), as_json="--json" in arguments)
+        if first == "--version":
+            _show_version(is_wanted=True)
+        code = build(first)(args=arguments, prog_name=PROGRAM, standalone_mode=False)
+    except typer.Exit as end:
+        code = end.exit_code
+    except NoArgsIsHelpError as help_asked:
+        help_asked.show()
+        code = help_asked.exit_code
+    except typer.Abort:
+        print("Aborted.", file=sys.stderr)
+        code = REFUSED
+    except BrokenPipeError:
+        _close_output()
+        code = REFUSED
     except Exception as error:
-        if pgcode(error) != INSUFFICIENT_PRIVILEGE:
+        from cli.shell.errors import Problem, problem_of  # noqa: PLC0415 - the stores' libraries take time to load
+
+        usage = Problem("usage", *_misuse(error)) if isinstance(error, ClickException) else None
+        problem = usage or problem_of(error)
+        if problem is None:
             raise
-        denial, *_ = str(error).splitlines()
-        _refuse(f"{denial}; {AS_OWNER}", as_json="--json" in arguments)
+        _refuse(problem, code=2 if usage else REFUSED, as_json="--json" in arguments, first=first)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
-def _refuse(problem: str, *, as_json: bool) -> NoReturn:
-    print("\n".join(plain(line) for line in f"sluice: {problem}".split("\n")), file=sys.stderr)
+def _completed() -> list[str]:
+    """Return the words that a shell wants completed, which it names in variables."""
+    from typer._completion_classes import completion_init  # noqa: PLC0415 - for completion alone
+
+    completion_init()
+    return (os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")).split()[1:]
+
+
+def _misuse(error: ClickException) -> tuple[str, str]:
+    """Return a wrong usage's message, and the command that helps."""
+    command = error.ctx.command_path if isinstance(error, UsageError) and error.ctx is not None else PROGRAM
+    return error.format_message().rstrip("."), f"see `{command} --help`"
+
+
+def _refuse(problem: "Problem", *, code: int, as_json: bool, first: str) -> NoReturn:
+    print(plain(f"{PROGRAM}: {problem.line()}"), file=sys.stderr)
     if as_json:
-        print(json.dumps({"error": problem}, ensure_ascii=False))
-    sys.exit(1)
+        remedy = problem.remedy or f"see `{PROGRAM} {first} --help`"
+        print(json_text({"error": {"code": problem.code, "message": problem.message, "remedy": remedy}}))
+    sys.exit(code)
+
+
+def _close_output() -> None:
+    """Let the interpreter end without a second failure: the reader of the output is gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _joined(command: str, entry: Callable[..., None] | typer.Typer) -> Callable[..., None] | typer.Typer:
@@ -124,6 +149,13 @@ def _add(app: typer.Typer, command: str, entry: Callable[..., None] | typer.Type
         app.add_typer(entry, name=command)
     else:
         app.command(command)(entry)
+
+
+def _add_development(app: typer.Typer, command: str, place: str) -> None:
+    try:
+        _add(app, command, resolve_name(place))
+    except ModuleNotFoundError as error:
+        _add_missing(app, command, str(error.name))
 
 
 def _add_missing(app: typer.Typer, command: str, package: str) -> None:
