@@ -9,6 +9,7 @@ import typer
 
 from cli.output import JsonFlag, show
 from cli.session import database
+from cli.shell.reasons import OPERATOR, check_reason
 from core.http.requests import Email, WebUrl
 from core.merchants.accents import ACCENTS
 from core.merchants.logos import BYTES_MAX, LogoError, clean_png
@@ -19,6 +20,7 @@ from models.merchants import allowlists, logos, notices, term_changes
 from models.merchants import rows as merchants
 from models.merchants.rows import LIST_MAX, ApiKeyRow, KeyKind, Merchant
 from models.outcomes import disowned
+from models.payouts import freezes
 
 FEE_FIXED_MAX_CENTS: Final = 1_000_000
 # This value ends a merchant's own fee.
@@ -54,6 +56,50 @@ def list_merchants(
         rows = merchants.list_merchants(limit)
     lines = [f"{merchant.id}  {merchant.name}  (owner {merchant.owner_name})" for merchant in rows]
     show({"items": [_document(merchant) for merchant in rows]}, lines, as_json=as_json)
+
+
+@merchant_app.command("show")
+def show_merchant(merchant_id: UUID, *, as_json: JsonFlag = False) -> None:
+    """Show a merchant, its terms and its keys. No secret is shown."""
+    with database():
+        merchant, keys = merchants.read_merchant(merchant_id), merchants.list_keys(merchant_id)
+    more = {
+        "display_name": merchant.display_name,
+        "contact": merchant.contact,
+        "accent": merchant.accent,
+        "is_cosign_required": merchant.is_cosign_required,
+        "ip_allowlist": merchant.ip_allowlist,
+    }
+    document = {**_document(merchant), **more, "keys": [_key_document(key) for key in keys]}
+    fields = {name: value for name, value in more.items() if value not in ("", [])}
+    lines = [*_lines(merchant), *(f"{name.replace('_', ' ')}: {value}" for name, value in fields.items())]
+    show(document, [*lines, *map(_key_line, keys)], as_json=as_json)
+
+
+@merchant_app.command("disable")
+def disable_merchant(
+    merchant_id: UUID,
+    reason: Annotated[str, typer.Option(help="Why; kept with the freeze of its payouts.")],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Freeze a merchant's payouts and revoke all its keys for ever. Buyers can still pay its open payments and links.
+
+    `sluice payouts unfreeze --merchant` and a new key let it work again. A second run changes nothing.
+    """
+    check_reason(reason)
+    with database() as settings:
+        merchants.check_exists(merchant_id)
+        if not yes:
+            typer.confirm(f"Freeze all payouts and revoke all keys of {merchant_id}?", abort=True, err=True)
+        # First, so that no payout is signed while the keys end.
+        is_new = freezes.freeze("merchant", str(merchant_id), reason=reason, frozen_by=OPERATOR)
+        active = [key.public_id for key in merchants.active_keys(merchant_id)]
+        for public_id in active:
+            disowned.revoke(settings.catalogue, public_id)
+    lines = ["payouts: frozen" + ("" if is_new else " before"), f"keys revoked: {', '.join(active) or 'none'}"]
+    show({"merchant_id": str(merchant_id), "frozen": True, "revoked": active}, lines, as_json=as_json)
 
 
 @merchant_app.command("set")
@@ -186,6 +232,14 @@ def _key_line(key: ApiKeyRow) -> str:
     sealed_by = key.secret_box.partition(":")[0]
     line = f"{key.public_id}  {key.kind}  of {key.merchant_id}, since {key.created_at.isoformat()}, {state}"
     return f"{line}, sealed by {sealed_by}" + (f"  ({key.label})" if key.label else "")
+
+
+@key_app.command("show")
+def show_key(public_id: str, *, as_json: JsonFlag = False) -> None:
+    """Show an API key, in force or revoked. Its secret is not shown."""
+    with database():
+        key = merchants.read_key(public_id)
+    show(_key_document(key), [_key_line(key)], as_json=as_json)
 
 
 @key_app.command("revoke")

@@ -5,7 +5,7 @@ payout, so once the command returns, no further payout is signed until the freez
 """
 
 from enum import StrEnum
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import structlog
@@ -17,6 +17,7 @@ from actors.recovery import resume
 from chains.net.budget import budget
 from cli.output import CommandError, JsonFlag, show
 from cli.session import committed, database, failures_named
+from cli.shell.reasons import OPERATOR, check_reason
 from core.catalogue.catalogue import Catalogue, Network
 from core.errors import PayoutFrozen, PayoutNotPending
 from core.money import format_coin
@@ -39,8 +40,6 @@ app = typer.Typer(
     no_args_is_help=True, help="Freezing payouts, who is frozen, cancelling one, and what an operator has to end."
 )
 
-OPERATOR: Final = "operator"
-REASON_CHARS_MAX: Final = 255
 
 AllFlag = Annotated[bool, typer.Option("--all", help="Every payout of the gateway.")]
 NetworkOption = Annotated[str | None, typer.Option("--network", help="The payouts of a network, by its code.")]
@@ -64,7 +63,7 @@ def freeze(
 ) -> None:
     """Stop payouts from now on: all, or those of a network, a merchant or a coin, or conversions. No hold is lost."""
     scope, name = _target(everything=everything, network=network, merchant=merchant, coin=coin, conversion=conversion)
-    _check_reason(reason)
+    check_reason(reason)
     with database() as settings:
         _check_name(settings, scope, name)
         is_new = freezes.freeze(scope, name, reason=reason, frozen_by=OPERATOR)
@@ -210,7 +209,7 @@ def settle(
     First find out, on the chain and from the recipient, where the money is. Lifts no freeze.
     """
     if reason:
-        _check_reason(reason)
+        check_reason(reason)
     with database() as settings:
         catalogue = settings.catalogue
         waiting = manual.listing(catalogue, payout)
@@ -274,11 +273,6 @@ def _target(
     if len(chosen) != 1:
         raise CommandError("name exactly one of --all, --network, --merchant, --coin and --conversion")
     return chosen[0]
-
-
-def _check_reason(reason: str) -> None:
-    if not reason.strip() or len(reason) > REASON_CHARS_MAX or not reason.isprintable():
-        raise CommandError(f"a reason is 1 to {REASON_CHARS_MAX} printable characters")
 
 
 def _check_name(settings: Settings, scope: Scope, name: str) -> None:

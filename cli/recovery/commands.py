@@ -15,6 +15,7 @@ from actors.context import Context
 from cli.output import CommandError, JsonFlag, show
 from cli.recovery.listing import LISTED_MAX, show_departures
 from cli.session import database
+from cli.shell.reasons import check_reason
 from cli.treasury.comparison import compared_now
 from cli.treasury.words import YesFlag, amount_of, known_network, operator, units_of
 from core.catalogue.catalogue import Network
@@ -32,7 +33,6 @@ log = structlog.get_logger()
 
 app = typer.Typer()
 
-REASON_CHARS_MAX: Final = 255
 CHEQUES_MAX: Final = 5
 DAY_S: Final = 86_400
 DespiteOption = Annotated[
@@ -83,7 +83,7 @@ def writeoff(
 
     It is the sum of the coin's unexplained departures, and of the rest that the hot wallet lacks.
     """
-    _check_reason(reason)
+    check_reason(reason)
     with database() as settings:
         ctx = context.configure(settings)
         known = known_network(ctx, network)
@@ -127,11 +127,6 @@ def _warn_of_cheques(ctx: Context, departure: UnexplainedRow) -> None:
     if link_ids:
         named = ", ".join(f"{writeoffs.CHEQUE}{link_id}" for link_id in link_ids)
         typer.echo(f"{departure.txid} moved the sum of open cheques, which its claim may have paid: {named}", err=True)
-
-
-def _check_reason(reason: str) -> None:
-    if not reason.strip() or len(reason) > REASON_CHARS_MAX or not reason.isprintable():
-        raise CommandError(f"a reason is 1 to {REASON_CHARS_MAX} printable characters")
 
 
 def _check_missing(ctx: Context, network: Network, currency: str, units: int) -> None:
@@ -195,7 +190,7 @@ def dismiss(
 
     Only for departures that `recover` lists as shown by no node. If one is found in a block, signing stops again.
     """
-    _check_reason(reason)
+    check_reason(reason)
     with database() as settings:
         known = known_network(context.configure(settings), network)
         wanted = stored_txid(known, txid)

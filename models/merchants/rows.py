@@ -167,6 +167,12 @@ def list_merchants(limit: int = LIST_MAX) -> list[Merchant]:
     return newest_first.limit(min(limit, LIST_MAX)).all()
 
 
+def read_merchant(merchant_id: UUID) -> Merchant:
+    """Return a merchant. Raises UnknownMerchantError."""
+    check_exists(merchant_id)
+    return Merchant.read("m.id = %s", (merchant_id,))[0]
+
+
 def name_of(merchant_id: UUID) -> str:
     """Return the name under which buyers and recipients know a merchant. Raises LookupError if it does not exist."""
     # Not the whole face: workers and signer write e-mails, and may not read logos.
@@ -271,6 +277,19 @@ def find_key(public_id: str) -> ApiKeyRow | None:
     if _PUBLIC_ID.fullmatch(public_id) is None:
         return None
     return ApiKeyRow.first("k.public_id = %s AND k.revoked_at IS NULL", (public_id,))
+
+
+def read_key(public_id: str) -> ApiKeyRow:
+    """Return a key, in force or revoked. Raises UnknownKeyError."""
+    key = ApiKeyRow.first("k.public_id = %s", (public_id,)) if _PUBLIC_ID.fullmatch(public_id) else None
+    if key is None:
+        raise UnknownKeyError(f"there is no API key {public_id}")
+    return key
+
+
+def active_keys(merchant_id: UUID) -> list[ApiKeyRow]:
+    """Return all keys of a merchant that are in force, oldest first."""
+    return ApiKeyRow.read("k.merchant_id = %s AND k.revoked_at IS NULL ORDER BY k.created_at, k.id", (merchant_id,))
 
 
 def list_keys(merchant_id: UUID | None = None, *, limit: int = LIST_MAX) -> list[ApiKeyRow]:

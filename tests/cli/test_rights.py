@@ -29,7 +29,18 @@ COMMANDS: Final[dict[str, tuple[str, int]]] = {
     "merchant list": ("", 0),
     "merchant set": (f"{MERCHANT} --cosign", 1),
     "merchant unlock": (MERCHANT, 1),
+    "merchant show": (MERCHANT, 1),
+    "merchant disable": (f"{MERCHANT} --reason test --yes", 1),
+    "payment show": (MERCHANT, 1),
+    "payment list": ("", 0),
+    "payout show": (MERCHANT, 1),
+    "payout list": ("", 0),
+    "webhook show": (MERCHANT, 1),
+    "webhook list": ("", 0),
+    "rates": ("", 0),
+    "queues": ("", 0),
     "key create": (MERCHANT, 1),
+    "key show": ("nobody", 1),
     "key list": ("", 0),
     "key revoke": ("nobody", 1),
     "secrets reseal": ("", 0),
@@ -59,7 +70,7 @@ COMMANDS: Final[dict[str, tuple[str, int]]] = {
 }
 # They open no database.
 WALLET: Final = {f"wallet {command}" for command in ("init", "verify", "rekey", "addresses", "descriptor")}
-WITHOUT_DATABASE: Final = {"secrets new", *WALLET}
+WITHOUT_DATABASE: Final = {"secrets new", "completion", *WALLET}
 # Their commands make a database, or run in one's stead.
 OF_DEVELOPMENT: Final = DEVELOPMENT.keys() - {"clock"}
 
