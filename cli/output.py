@@ -27,7 +27,7 @@ def json_text(document: Any) -> str:
 class CommandError(Exception):
     """The command cannot do this; the message is for the operator.
 
-    code: stable, for programs. remedy: what helps, where the message does not say it.
+    code: stable, for programs. remedy: the way out, where the message does not say it.
     """
 
     def __init__(self, message: str, *, code: str = "command.refused", remedy: str = "") -> None:

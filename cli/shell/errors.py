@@ -42,7 +42,7 @@ class Problem:
 class _Kind:
     code: str
     remedy: str
-    # Said before the error's own words.
+    # Precedes the error's own words.
     subject: str = ""
 
 
@@ -79,7 +79,7 @@ _OUTDATED: Final = frozenset({"42P01", "42703", "42883"})
 
 
 def problem_of(error: BaseException) -> Problem | None:
-    """Return the problem of an error that an operator can mend; None for a defect of ours."""
+    """Return the problem of an error that an operator can mend; None for a defect in our code."""
     if isinstance(error, CommandError):
         return Problem(error.code, str(error), error.remedy)
     code = pgcode(error)
