@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from uuid import UUID, uuid4
 
 import pytest
@@ -149,8 +151,9 @@ def test_a_disabled_merchant_has_no_keys_and_no_payouts(sluice_db: CommandLine, 
     ("words", "code"), [((str(uuid4()), "--reason", "x"), 1), (("--reason", " "), 1), (("--reason", "a\x1bb"), 1)]
 )
 def test_a_merchant_is_not_disabled_by_mistake(
-    sluice_db: CommandLine, shop: UUID, words: tuple[str, ...], code: int
+    sluice_db: CommandLine, shop: UUID, words: tuple[str, ...], code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     key = issue(shop, "main")
     words = words if len(words) == 3 else (str(shop), *words)
     assert sluice_db("merchant", "disable", *words, "--yes").code == code
