@@ -23,6 +23,7 @@ SAYS_NOTHING: Final = {"told", "found", "held", "said", "heard"}
 LATE: Final = {
     ("chains.evm.spends.fate", "web3"): "chains.evm.spends.library alone loads web3, and silences what it warns of",
     ("chains.evm.spends.library", "web3"): "half a second and 34 MB, at first use",
+    ("cli.__main__", "cli.shell.errors"): "the stores' libraries take half a second, and help needs none of them",
     ("devstack.demo", "devstack.stack"): "as for devstack.dev",
     ("devstack.demo", "devstack.story.console"): "as for devstack.dev",
     ("devstack.dev", "devstack.stack"): "what it needs may be missing, and takes a second to import",
