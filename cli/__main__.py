@@ -35,6 +35,7 @@ OPERATION = {
     "scan": "cli.scan:app",
     "treasury": "cli.treasury.commands:app",
     "payouts": "cli.payouts:app",
+    "fees": "cli.fees:app",
 }
 # Commands that another folder adds to a group.
 JOINED = {"treasury": "cli.recovery.commands:app"}

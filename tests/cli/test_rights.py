@@ -66,6 +66,8 @@ COMMANDS: Final[dict[str, tuple[str, int]]] = {
     "payouts cancel": (MERCHANT, 1),
     "payouts release": (f"{MERCHANT} --yes", 1),
     "payouts unsettled": ("", 0),
+    "fees show": ("", 0),
+    "fees take": (f"USDT 1 --to {MERCHANT} --reference 2026-11 --yes", 1),
     "payouts settle": (f"{MERCHANT} --as paid --yes", 1),
 }
 # They open no database.
