@@ -39,7 +39,7 @@ PARTS_MAX: Final = 4_000_000
 BLANKS: Final = b" \t\r\n"
 # A text of JSON, whose characters are no values; of more quotes than this, none is looked for.
 TEXTS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-QUOTES_MAX: Final = 4_000_000
+QUOTES_MAX: Final = 2_000_000
 READ_BYTES: Final = 256 * 1024
 # The pause for a node that asks for patience without a time, and the longest pause for any node.
 PATIENCE_S: Final = 5.0

@@ -83,13 +83,13 @@ class Toncenter:
         """Take a URL. Raises ValueError."""
         self._http = HttpNode(url, timeout_s=timeout_s, answers=ANSWERS)
         self._ids = itertools.count(1)
-        self._fitting = OrderedDict[str | wire.BlockId, int]()
+        self._fitting = OrderedDict[str, int]()
 
-    def page(self, place: str | wire.BlockId, most: int, ask: Callable[[int, int], T]) -> T:
+    def page(self, place: str, most: int, ask: Callable[[int, int], T]) -> T:
         """Return a page of at most this many transactions, and of fewer where their answer would be too long.
 
-        place: an account or a block. ask: asks for some transactions, in an answer of at most some bytes, or of the
-        usual length for 0. The number that fits is kept, so that a step that ended goes on from there.
+        place: names the account or the block. ask: asks for some transactions, in an answer of at most some bytes, or
+        of the usual length for 0. The number that fits is kept, so that the next step goes on from there.
         """
         while True:
             count = min(most, self._fitting.get(place, most))
@@ -97,8 +97,10 @@ class Toncenter:
                 answer = ask(count, 0 if count > 1 else SINGLE_BYTES_MAX)
             except (TooMuchError, TooSlowError) as error:
                 self._fit(place, max(1, count // 2))
-                if count == 1 or isinstance(error, TooSlowError):
+                if isinstance(error, TooSlowError):
                     raise
+                if count == 1:
+                    raise TooMuchError(f"{error}: one transaction of {place}") from None
             else:
                 if self._fitting.pop(place, most) < most:
                     self._fit(place, 2 * count)
@@ -119,7 +121,7 @@ class Toncenter:
             raise ProviderError(f"{method}: not an answer to this request")
         return _decode(method, reply.result, kind)
 
-    def _fit(self, place: str | wire.BlockId, count: int) -> None:
+    def _fit(self, place: str, count: int) -> None:
         self._fitting[place] = count
         while len(self._fitting) > FITTING_MAX:
             self._fitting.popitem(last=False)
@@ -184,7 +186,7 @@ def page(node: Toncenter, identity: wire.BlockId, *, after: tuple[str, int] | No
         named = _named(identity) | {"count": count, "after_hash": account, "after_lt": lt}
         return node.ask("getBlockTransactionsExt", wire.Page, bytes_max, **named)
 
-    shown = node.page(identity, PAGE, ask)
+    shown = node.page(f"block {identity.seqno} of shard {identity.shard} ({identity.root_hash})", PAGE, ask)
     if shown.id != identity:
         raise ContradictionError(f"transactions of another block than {identity.seqno} of shard {identity.shard}")
     return shown

@@ -324,8 +324,11 @@ def test_one_transaction_may_have_a_longer_answer(padded: Padded, monkeypatch: p
     monkeypatch.setattr(http, "REPLY_BYTES_MAX", FILLER // 2)
     assert len(nodes.history(padded.node, OURS)) == 1
     monkeypatch.setattr(nodes, "SINGLE_BYTES_MAX", FILLER)
-    with pytest.raises(TooMuchError):
+    with pytest.raises(TooMuchError, match=f"one transaction of {OURS}"):
         nodes.history(padded.node, OURS)
+    [top] = nodes.shards(padded.node, 3)
+    with pytest.raises(TooMuchError, match=f"one transaction of block {top.seqno} of shard"):
+        nodes.page(padded.node, top)
 
 
 def test_a_short_question_does_not_shorten_the_next_one(padded: Padded, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from chains.base import ContradictionError, ProviderError
+from chains.net import http
 from chains.net.budget import budget
 from chains.spending import Attempt, Draft, Fate, FateKind, Output
-from chains.ton import nodes
+from chains.ton import messages, nodes
 from chains.ton.nodes import Toncenter
 from chains.ton.spends import arrivals, history, kept
+from chains.ton.spends.arrivals import Histories
 from chains.ton.spends.history import TooManyError, Walk
+from chains.ton.transfers import comment
 from tests.chains.ton.spends.test_fates import REFUSER, make
 from tests.chains.ton.spends.world import FRESH, HOT_KEY, THEIRS, USDT, World, case, payment, payments
 from tests.peers.json_rpc_node import Refusal
@@ -160,6 +164,27 @@ def test_arrivals_are_kept_between_looks(ton: World) -> None:
     ton.chain.settle()
     assert ton.spender.fate(case(draft, attempt)).kind is INCLUDED
     assert count() == 1
+
+
+def test_braces_in_a_comment_do_not_hold_a_payout(ton: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    draft, attempt = ton.sent(payment(TON, to=FRESH))
+    ton.chain.mine(2)
+    ton.deliver(messages.internal(FRESH, 1, bounce=False, body=comment("{" * 3_000)))
+    monkeypatch.setattr(http, "VALUES_MAX", 2_000)
+    assert looks(ton, draft, attempt) == [INCLUDED]
+
+
+def test_much_that_a_recipient_sends_on_is_not_kept(ton: World) -> None:
+    _, _, fate = ton.paid(payment(TON, to=make(ton, REFUSER)))
+    assert fate.outputs[0].effect == "none"
+    own, returned = (
+        each.transaction for each in (ton.chain.ran[HOT_KEY.address][-2], ton.chain.ran[REFUSER.address][-1])
+    )
+    sent_on = replace(returned, outgoing=(*own.outgoing, *returned.outgoing))
+    coin, jettons = (Histories(node_of(ton), own, is_of_coin=is_of_coin) for is_of_coin in (True, False))
+    assert [each.bounced for each in sent_on.outgoing] == [False, True]
+    assert coin._kept(sent_on) == returned
+    assert jettons._kept(sent_on) == sent_on
 
 
 def test_a_recipient_whose_history_is_refused_does_not_hide_the_others(ton: World) -> None:
