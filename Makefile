@@ -41,6 +41,10 @@ soak: $(STAMP) ## run the long tests
 restore-drill: $(STAMP) ## lose payouts, restore by the commands of docs/backup.md, and pay no one twice
 	exec $(BIN)/python -m pytest -v tests/cli/recovery/test_restore_drill.py $(ARGS)
 
+.PHONY: deploy-drill
+deploy-drill: $(STAMP) ## run the commands of docs/deploy.md on a bare Debian (as root, with debootstrap)
+	$(BIN)/python -m pytest -m soak --timeout 0 tests/ops/test_deploy.py $(ARGS)
+
 .PHONY: mutants
 mutants: $(STAMP) ## remove guards one by one, and list those that no test misses (ARGS=models/ledger)
 	$(BIN)/python .ci/mutants.py $(or $(ARGS),models/ledger models/deposits models/spends models/outcomes models/refunds)
