@@ -119,6 +119,9 @@ def debian() -> Iterator[Debian]:
     source = machine.files / "srv" / "sluice.git"
     source.parent.mkdir()
     subprocess.run(["git", "clone", "--quiet", "--bare", "--depth=1", f"file://{ROOT}", str(source)], check=True)
+    home = machine.files / "root"
+    home.mkdir()
+    (home / ".curlrc").write_text(f"cacert = {AUTHORITY}\n")
     try:
         machine.boot()
         yield machine
@@ -212,7 +215,7 @@ def asking(url: str) -> Iterator[None]:
 def test_the_commands_as_printed_lead_from_a_bare_debian_to_a_payout(debian: Debian, chain: EvmChain) -> None:
     recipient = chain.stranger()
     (pair,) = (one for one in load_catalogue("development").pairs_on("ethereum") if one.currency == "USDT")
-    trusted = {"CURL_CA_BUNDLE": AUTHORITY, "PIP_CERT": "/etc/ssl/certs/ca-certificates.crt"}
+    trusted = {"PIP_CERT": "/etc/ssl/certs/ca-certificates.crt"}
     with Receiver() as receiver:
         with debian.shell(**trusted) as shell:
             secret = follow(shell, chain, receiver, recipient)
