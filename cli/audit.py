@@ -10,6 +10,7 @@ import typer
 
 from cli.output import JsonFlag, show
 from cli.session import database
+from cli.shell.progress import progress
 from cli.treasury.commands import comparison, comparison_line
 from models.invariants import deposits
 from models.invariants.deposits import Violation
@@ -29,7 +30,8 @@ def audit(
 ) -> None:
     """Check every invariant of the stored data in one snapshot, and show the last comparisons with the chain."""
     with database() as settings:
-        violations = deposits.audit(is_full=full, within_s=ADVANCE_S)
+        with progress("audit of the whole ledger" if full else "audit"):
+            violations = deposits.audit(is_full=full, within_s=ADVANCE_S)
         catalogue = settings.catalogue
         compared = [comparison(catalogue, kept) for kept in reconciliation.listing()]
     wrong = [each for each in compared if each["misses"] >= MISSES_MAX and each["place"] != "cold"]

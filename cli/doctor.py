@@ -9,6 +9,7 @@ import typer
 from cli.checks import CHECKS, Check, Finding, Verdict, check_rights
 from cli.output import JsonFlag, show
 from cli.session import open_settings
+from cli.shell.fixes import fix_of
 from core.logs.redact import Redactor, secrets_of
 from core.settings.rules import Role
 from core.settings.settings import Settings, SettingsError
@@ -23,10 +24,22 @@ def doctor(
     """Check settings, stores, providers, keystore and address pool."""
     findings = list(examine(role))
     failed = any(finding.verdict == Verdict.FAIL for finding in findings)
-    report = [{"check": f.check, "verdict": f.verdict.value, "text": f.text} for f in findings]
-    lines = [f"{f.verdict.value:<5} {f.check}: {f.text}" for f in findings]
-    show({"ok": not failed, "findings": report}, lines, as_json=as_json)
+    show(
+        {"ok": not failed, "findings": [_document(each) for each in findings]},
+        [_line(each) for each in findings],
+        as_json=as_json,
+    )
     raise typer.Exit(1 if failed else 0)
+
+
+def _document(finding: Finding) -> dict[str, str]:
+    document = {"check": finding.check, "verdict": finding.verdict.value, "text": finding.text}
+    return document if finding.verdict == Verdict.OK else document | {"fix": fix_of(finding.check)}
+
+
+def _line(finding: Finding) -> str:
+    line = f"{finding.verdict.value:<5} {finding.check}: {finding.text}"
+    return line if finding.verdict == Verdict.OK else f"{line}; fix: {fix_of(finding.check)}"
 
 
 def examine(role: Role) -> Iterator[Finding]:

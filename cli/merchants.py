@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 import typer
 
-from cli.output import JsonFlag, show
+from cli.output import JsonFlag, confirm, show
 from cli.session import database
 from cli.shell.reasons import OPERATOR, check_reason
 from core.http.requests import Email, WebUrl
@@ -92,7 +92,7 @@ def disable_merchant(
     with database() as settings:
         merchants.check_exists(merchant_id)
         if not yes:
-            typer.confirm(f"Freeze all payouts and revoke all keys of {merchant_id}?", abort=True, err=True)
+            confirm(f"Freeze all payouts and revoke all keys of {merchant_id}?")
         # First, so that no payout is signed while the keys end.
         is_new = freezes.freeze("merchant", str(merchant_id), reason=reason, frozen_by=OPERATOR)
         active = [key.public_id for key in merchants.active_keys(merchant_id)]

@@ -6,6 +6,7 @@ import typer
 
 from cli.output import JsonFlag, show
 from cli.session import open_settings
+from cli.shell.progress import progress
 from models.db import migrate as db_migrate
 
 
@@ -25,6 +26,7 @@ def migrate(
         lines = [f"pending {name}" for name in pending] or ["nothing is pending"]
         show({"pending": pending, "newer": unknown}, [*lines, *newer], as_json=as_json)
         return
-    applied = db_migrate.migrate(settings.database_url, is_production=settings.environment == "production")
+    with progress(f"migration: {len(pending)} pending"):
+        applied = db_migrate.migrate(settings.database_url, is_production=settings.environment == "production")
     lines = [f"applied {name}" for name in applied] or ["nothing to apply"]
     show({"applied": applied, "newer": unknown}, [*lines, *newer], as_json=as_json)

@@ -16,6 +16,11 @@ def plain(text: str) -> str:
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
+def confirm(question: str) -> None:
+    """Ask on stderr, with control characters visible, and end the command unless the answer is yes."""
+    typer.confirm(plain(question), abort=True, err=True)
+
+
 def json_text(document: Any) -> str:
     """Return a document as JSON with all control characters escaped, and marks of direction too."""
     text = json.dumps(document, default=str, ensure_ascii=False)

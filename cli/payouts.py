@@ -15,7 +15,7 @@ from actors import context
 from actors.context import Context
 from actors.recovery import resume
 from chains.net.budget import budget
-from cli.output import CommandError, JsonFlag, show
+from cli.output import CommandError, JsonFlag, confirm, show
 from cli.session import committed, database, failures_named
 from cli.shell.reasons import OPERATOR, check_reason
 from core.catalogue.catalogue import Catalogue, Network
@@ -150,7 +150,7 @@ def release(
         if not yes:
             order = f"order {payout.order_id!r} of {payout.merchant_id}"
             question = f"{', '.join(txids)} may have paid {order}. Is it another order, to be paid?"
-            typer.confirm(question, abort=True, err=True)
+            confirm(question)
         txids = writeoffs.release(catalogue, payout_id)
     log.warning("payout.released", payout=str(payout_id), merchant=str(payout.merchant_id), txids=txids)
     document = {"payout": str(payout_id), "merchant": str(payout.merchant_id), "txids": txids}
@@ -216,7 +216,7 @@ def settle(
         if not waiting:
             raise CommandError("no such payout waits to be settled; see sluice payouts unsettled")
         if not yes:
-            typer.confirm(f"{_unclear_line(catalogue, waiting[0])}. Settle it as {outcome}?", abort=True, err=True)
+            confirm(f"{_unclear_line(catalogue, waiting[0])}. Settle it as {outcome}?")
         word: Literal["paid", "failed"] = "paid" if outcome is Outcome.PAID else "failed"
         try:
             after = committed(manual.settle, catalogue, waiting[0], word, settled_by=OPERATOR, reason=reason)

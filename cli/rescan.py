@@ -8,6 +8,7 @@ from actors.scan.rescan import reread
 from chains.family import Reader
 from cli.output import CommandError, JsonFlag, show
 from cli.session import open_network
+from cli.shell.progress import progress
 from models.deposits import cursors
 
 BLOCKS_MAX: Final = 10_000
@@ -22,8 +23,12 @@ def rescan(
     as_json: JsonFlag = False,
 ) -> None:
     """Read blocks again and record missed deposits. A second run changes nothing."""
-    with open_network(network) as (ctx, known, chain):
-        blocks = [reread(ctx, known, chain, height) for height in _heights(chain, network, first, last, txid)]
+    with open_network(network) as (ctx, known, chain), progress(f"rescan of {network}:") as note:
+        heights = _heights(chain, network, first, last, txid)
+        blocks = []
+        for height in heights:
+            note(f"block {height} of {heights[-1]}")
+            blocks.append(reread(ctx, known, chain, height))
     absent = [block.height for block in blocks if block.block_hash is None]
     document: dict[str, Any] = {
         "network": network,

@@ -12,9 +12,10 @@ import typer
 
 from actors import context
 from actors.context import Context
-from cli.output import CommandError, JsonFlag, show
+from cli.output import CommandError, JsonFlag, confirm, plain, show
 from cli.recovery.listing import LISTED_MAX, show_departures
 from cli.session import database
+from cli.shell.progress import progress
 from cli.shell.reasons import check_reason
 from cli.treasury.comparison import compared_now
 from cli.treasury.words import YesFlag, amount_of, known_network, operator, units_of
@@ -100,7 +101,7 @@ def writeoff(
             _warn_of_cheques(ctx, each)
         if not yes:
             question = f"Write off {amount} {currency} on {network}, {len(waiting)} departures with it?"
-            typer.confirm(question, abort=True, err=True)
+            confirm(question)
         by = operator()
         try:
             done, txids = writeoffs.write_off(
@@ -126,7 +127,8 @@ def _warn_of_cheques(ctx: Context, departure: UnexplainedRow) -> None:
     }  # fmt: skip
     if link_ids:
         named = ", ".join(f"{writeoffs.CHEQUE}{link_id}" for link_id in link_ids)
-        typer.echo(f"{departure.txid} moved the sum of open cheques, which its claim may have paid: {named}", err=True)
+        warning = f"{departure.txid} moved the sum of open cheques, which its claim may have paid: {named}"
+        typer.echo(plain(warning), err=True)
 
 
 def _check_missing(ctx: Context, network: Network, currency: str, units: int) -> None:
@@ -160,13 +162,14 @@ def _adopt(
             if place is not None
             else f"{amount} {departure.currency} to {departure.recipient}"
         )
-        typer.confirm(f"Adopt {what} as order {order_id!r} of {merchant_id}?", abort=True, err=True)
+        confirm(f"Adopt {what} as order {order_id!r} of {merchant_id}?")
     by = operator()
     try:
-        payout, left = writeoffs.pay_order(
-            ctx.catalogue, network.code, txid, merchant_id=merchant_id, order_id=order_id, by=by, place=place,
-            despite=despite,
-        )  # fmt: skip
+        with progress(f"adoption of {txid}"):
+            payout, left = writeoffs.pay_order(
+                ctx.catalogue, network.code, txid, merchant_id=merchant_id, order_id=order_id, by=by, place=place,
+                despite=despite,
+            )  # fmt: skip
     except RecoveryError as error:
         raise CommandError(str(error)) from None
     log.warning("departure.adopted", network=network.code, txid=txid, payout=str(payout.id), order_id=order_id, by=by)
@@ -199,7 +202,7 @@ def dismiss(
         if claimed is None:
             raise CommandError(f"{txid} on {network} is not among those that no node has shown yet")
         if not yes:
-            typer.confirm(f"Does no explorer of {network} know {txid}, so that it never was?", abort=True, err=True)
+            confirm(f"Does no explorer of {network} know {txid}, so that it never was?")
         by = operator()
         with transaction():
             is_dismissed = unread_departures.dismiss(claimed, by=by, reason=reason)
@@ -219,7 +222,7 @@ def skip_addresses(family: str, *, yes: YesFlag = False, as_json: JsonFlag = Fal
     if family not in SERVED_FAMILIES:
         raise CommandError(f"no addresses are made in advance for {family!r}")
     if not yes:
-        typer.confirm(f"Skip ahead in the addresses of {family}?", abort=True, err=True)
+        confirm(f"Skip ahead in the addresses of {family}?")
     with database(), transaction():
         first = reservations.skip_ahead(family)
     log.warning("treasury.addresses_skipped", family=family, first=first, by=operator())

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from actors.context import Context
 from cli.output import show
+from cli.shell.progress import progress
 from core.catalogue.catalogue import Network
 from core.money import format_coin
 from models.recovery import adoption
@@ -20,7 +21,8 @@ def show_departures(ctx: Context, network: Network, *, as_json: bool) -> None:
     stopped = signing_stops.read(network.code)
     waits = [] if stopped else [wait.reason for wait in freshness.waits([network.code])]
     reason = stopped.reason if stopped else next(iter(waits), "")
-    documents = [_document(ctx, each) for each in unexplained.listing(network.code, limit=LISTED_MAX)]
+    with progress(f"departures of {network.code}"):
+        documents = [_document(ctx, each) for each in unexplained.listing(network.code, limit=LISTED_MAX)]
     lines = [f"{network.code} is " + (f"not signed for: {reason}" if reason else "signed for")]
     if stopped is not None and not stopped.is_caught_up:
         lines.append("  the scan has not caught up with the chain yet")

@@ -9,7 +9,7 @@ from actors import context
 from actors.context import Context
 from actors.queue.link import LinkDownError
 from actors.treasury.join import COINS_FEW
-from cli.output import CommandError, JsonFlag, show
+from cli.output import CommandError, JsonFlag, confirm, show
 from cli.session import bell, database
 from cli.treasury.comparison import compared_now
 from cli.treasury.liquidity import liquidity
@@ -99,7 +99,7 @@ def adopt(
             raise CommandError(f"the hot wallet of {network} holds no {currency} beyond the books")
         amount = amount_of(ctx.catalogue, currency, surplus)
         if not yes:
-            typer.confirm(f"Book {amount} {currency} on {network} as the gateway's own?", abort=True, err=True)
+            confirm(f"Book {amount} {currency} on {network} as the gateway's own?")
         if not reconciliation.adopt(network, currency, surplus, books, origin="adopted"):
             raise CommandError("the chain or the books have moved on; try again")
     document = {"network": network, "currency": currency, "amount": amount, "height": books.cursor.height}

@@ -6,7 +6,7 @@ import structlog
 import typer
 
 from actors import context
-from cli.output import CommandError, JsonFlag, show
+from cli.output import CommandError, JsonFlag, confirm, show
 from cli.session import database
 from cli.treasury.words import OutputOption, YesFlag, amount_of, known_network, one_transfer, operator, units_of
 from core.catalogue.families import stored_txid
@@ -51,7 +51,7 @@ def move(
                 f"Book {amount} {currency} as carried from {origin.code} to the hot address of {target.code}?"
                 " What goes to its cold address is booked only when it comes back from there."
             )
-            typer.confirm(question, abort=True, err=True)
+            confirm(question)
         by = operator()
         try:
             is_new = moves.move(
@@ -96,7 +96,7 @@ def returned(
         amount = amount_of(ctx.catalogue, transfer.currency, transfer.units)
         if not yes:
             question = f"Book {amount} {transfer.currency} on {network} as come back from the cold address?"
-            typer.confirm(question, abort=True, err=True)
+            confirm(question)
         back_units = topups.take_as_returned(transfer)
         if back_units is None:
             raise CommandError("what lay in the cold address is not known yet, or the top-up changed; try again later")

@@ -10,7 +10,7 @@ import typer
 
 from actors import context
 from actors.context import Context
-from cli.output import CommandError, JsonFlag, show
+from cli.output import CommandError, JsonFlag, confirm, show
 from cli.session import database
 from cli.treasury.words import OutputOption, YesFlag, amount_of, known_network, one_transfer, operator
 from core.catalogue.families import stored_txid
@@ -53,9 +53,7 @@ def keep(
         transfer = one_transfer(listed, txid, output=output, missing=missing)
         amount = amount_of(ctx.catalogue, transfer.currency, transfer.units)
         if not yes:
-            typer.confirm(
-                f"Make {amount} {transfer.currency} at {transfer.address} the gateway's own?", abort=True, err=True
-            )
+            confirm(f"Make {amount} {transfer.currency} at {transfer.address} the gateway's own?")
         kept = treasury_unowned.keep(transfer)
         if not kept:
             raise CommandError("it is not booked yet, or a reorganisation took it; try again later")
