@@ -15,6 +15,7 @@ from psycopg2 import sql
 
 from cli import checks
 from cli.checks import Verdict
+from core.catalogue.catalogue import load_catalogue
 from devstack.servers.postgres import Postgres
 from models.db import base
 from models.db.migrate import available
@@ -259,7 +260,11 @@ def test_a_clock_behind_or_far_ahead_of_the_newest_block_is_reported(
     insert = "INSERT INTO chain_cursors (network, height, head_height, started_height, hash, block_time)"
     base.execute(f"{insert} VALUES ('ethereum', 5, 5, 1, '0x1', app_now() - make_interval(secs => %s))", (age_s,))
     base.execute(f"{insert} VALUES ('bsc', 5, 5, 1, '0x1', app_now() + interval '1 year')")
-    settings: Any = SimpleNamespace(environment=environment, rpc_urls={"ethereum": ("http://127.0.0.1:1",)})
+    settings: Any = SimpleNamespace(
+        environment=environment,
+        rpc_urls={"ethereum": ("http://127.0.0.1:1",)},
+        catalogue=load_catalogue("production"),
+    )
     assert [finding.verdict for finding in checks.check_block_times(settings)] == [verdict]
 
 
