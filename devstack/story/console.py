@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from cli.output import plain
+
 _COLOURS: Final = {"ok": "32", "wait": "2", "warn": "33", "bad": "31", "head": "1"}
 TITLE_WIDTH: Final = 12
 
@@ -37,11 +39,11 @@ class Console:
 
     def fact(self, name: str, value: str) -> None:
         """Print a name and its value, in columns."""
-        self._print(f"    {name:<{TITLE_WIDTH}} {value}")
+        self._print(f"    {name:<{TITLE_WIDTH}} {plain(value)}")
 
     def warn(self, text: str) -> None:
         """Print a fault that was handled."""
-        self._print(f"  {self._paint('warn', '!')} {text}")
+        self._print(f"  {self._paint('warn', '!')} {plain(text)}")
 
     def fail(self, text: str) -> None:
         """Print the reason for the end."""
@@ -54,7 +56,7 @@ class Console:
         step = Step()
         yield step
         took = self._paint("wait", f"{time.monotonic() - begun:5.1f} s")
-        self._print(f"  {self._paint('ok', '✓')} {took}  {title:<{TITLE_WIDTH}} {step.detail}".rstrip())
+        self._print(f"  {self._paint('ok', '✓')} {took}  {title:<{TITLE_WIDTH}} {plain(step.detail)}".rstrip())
 
     def _paint(self, name: str, text: str) -> str:
         return f"\033[{_COLOURS[name]}m{text}\033[0m" if self._coloured else text

@@ -11,6 +11,7 @@ import pytest
 from devstack.plan import DATA_DEFAULT, ROOT
 from devstack.shop.client import ApiError
 from devstack.story import card
+from devstack.story.console import Console
 
 PAGE = "http://127.0.0.1:8000/pay/0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
 
@@ -70,3 +71,14 @@ def test_its_commands_are_written_as_they_work_here(monkeypatch: pytest.MonkeyPa
 def test_a_stack_of_another_folder_names_it() -> None:
     commands = [command for command, _ in card.commands_of(stack(Path("/srv/my stack")))]
     assert all(" dev --data '/srv/my stack' " in command for command in commands)
+
+
+def test_a_hostile_value_is_shown_and_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console({})
+    console.fact("payment", "\x1b[2Jx")
+    console.warn("\x9bx")
+    with console.step("webhook") as step:
+        step.detail = "a\nb"
+    out = capsys.readouterr().out
+    assert not set(out) & set("\x1b\x9b")
+    assert len(out.splitlines()) == 3
