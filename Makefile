@@ -71,10 +71,15 @@ lint: $(STAMP) ## check style, types, who may import whom, and that no code stan
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	cd sdk/python && $(abspath $(BIN))/mypy --strict --cache-dir ../../.mypy_cache -p sluice_client
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/repeats.py api actors chains cli core devstack models scheduler bench
 	$(BIN)/python .ci/words.py
 	$(BIN)/python .ci/decisions.py
+
+.PHONY: sdk
+sdk: $(STAMP) ## write the client libraries and the Postman collection from the API's description
+	$(BIN)/python -m sdk.generate
 
 .PHONY: lock
 lock: $(STAMP) ## pin what requirements*.in ask for, with hashes

@@ -16,6 +16,9 @@ from models.db import base
 from models.merchants import rows as merchants
 from tests.flows.stack import Stack
 from tests.peers.smtp_server import SmtpServer
+from tests.sdk.fixtures import driver, open_shop
+
+__all__ = ["driver", "open_shop"]
 
 
 @pytest.fixture(scope="package")

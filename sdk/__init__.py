@@ -1,0 +1,1 @@
+"""Client libraries for Python and Node, made from the API's description."""
