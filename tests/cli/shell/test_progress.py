@@ -9,8 +9,7 @@ import time
 
 import pytest
 
-from cli.shell import progress as module
-from cli.shell.progress import progress
+from cli.shell.progress import AFTER_S, progress
 
 
 class Terminal(io.StringIO):
@@ -25,14 +24,14 @@ class Terminal(io.StringIO):
 
 
 def test_it_begins_after_two_seconds() -> None:
-    assert module.AFTER_S == 2
+    assert AFTER_S == 2
 
 
 def test_a_terminal_shows_the_detail_and_is_clean_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal(is_terminal=True)
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(module, "AFTER_S", 0.01)
-    monkeypatch.setattr(module, "EVERY_S", 0.011)
+    monkeypatch.setattr("cli.shell.progress.AFTER_S", 0.01)
+    monkeypatch.setattr("cli.shell.progress.EVERY_S", 0.011)
     before = threading.active_count()
     with progress("rescan of x\x1b[2J") as note:
         note("block 7 of 9")
@@ -57,7 +56,7 @@ def test_a_quick_command_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_pipe_gets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = Terminal(is_terminal=False)
     monkeypatch.setattr(sys, "stderr", pipe)
-    monkeypatch.setattr(module, "AFTER_S", 0)
+    monkeypatch.setattr("cli.shell.progress.AFTER_S", 0)
     with progress("audit") as note:
         note("x")
         time.sleep(0.05)
