@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from typing import cast
 
 import pytest
 
 from actors import context
 from actors.recovery import resume
-from actors.signer import broadcast, spenders
-from chains.spending import Fate, FateKind
+from actors.signer import broadcast, held_keys, spenders
+from chains.family import DEPOSITS
+from chains.spending import Fate, FateKind, KeyRef
 from models.db.base import execute, rows, transaction
 from models.deposits import cursors
 from models.payouts import rows as payouts
@@ -18,11 +20,14 @@ from models.recovery import writeoffs
 from models.recovery.writeoffs import RecoveryError
 from models.spends import signing_stops, tracking
 from tests.chains.contract.rig import PRICE, Rig, dies_at, status, stored
+from tests.chains.contract.ton import TonRig
 
 pytestmark = pytest.mark.fresh_database
 
 # Longer than anything lives that was signed.
 LIFE_S = 700
+# Of an address that no row has given away.
+ORDINAL = 900_000_007
 
 
 def sign(rig: Rig, times: int = 2) -> None:
@@ -212,6 +217,24 @@ def test_a_sweep_with_lost_rows_is_found_again_and_is_no_payment(rich: Rig) -> N
     assert signing_stops.read(rich.code) is None
     assert [rows(query) for query in queries] == before
     assert rows("SELECT sweep_id IS NOT NULL FROM deposits") == [(True,)]
+    assert rich.findings() == []
+
+
+@pytest.mark.rigs("ton")
+def test_coin_from_an_address_whose_owner_is_lost_is_booked_once(rich: Rig) -> None:
+    """Its sweep is known by the request alone: the arrival at the hot wallet, which has another id, is no top-up."""
+    before = rows("SELECT count(*) FROM treasury_topups")
+    address = held_keys.keys().deriver(rich.network).address(DEPOSITS, ORDINAL)
+    execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES ('ton', %s, %s)", (ORDINAL, address))
+    cast("TonRig", rich).sweep(KeyRef(address=address, ordinal=ORDINAL))
+    rich.advance(rich.network.maturity)
+    assert signing_stops.read(rich.code) is not None
+    rich.outlast()
+    sign(rich)
+    rich.follow()
+    assert signing_stops.read(rich.code) is None
+    assert rows("SELECT purpose, sender FROM spends") == [("sweep", address)]
+    assert rows("SELECT count(*) FROM treasury_topups") == before
     assert rich.findings() == []
 
 

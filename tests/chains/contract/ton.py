@@ -12,7 +12,7 @@ from chains.spending import KeyRef
 from chains.ton import boc, dictionaries, messages, requests
 from chains.ton.cells import Cell
 from chains.ton.slices import Builder, Slice
-from chains.ton.transfers import JettonTransfer
+from chains.ton.transfers import CoinTransfer, JettonTransfer
 from chains.ton.wallet import CODE, StateInit, wallet_id, wallet_state
 from core.catalogue.families import traits_of
 from devstack.ton import jettons
@@ -156,14 +156,23 @@ class TonRig(Rig):
         )  # fmt: skip
         return True
 
+    def sweep(self, key: KeyRef) -> None:
+        """Bring coin from a deposit address to the hot wallet, with no row of it."""
+        self.ton.give(key.address, 5 * TON)
+        self.mine()
+        self._send_as(key, CoinTransfer(recipient=self.hot, units=4 * TON, bounce=False).message())
+
     def _send_as_hot(self, *sent: Cell) -> None:
-        data = self.ton.ask("getAddressInformation", address=self.hot)["data"]
+        self._send_as(KeyRef(address=self.hot, ordinal=None), *sent)
+
+    def _send_as(self, key: KeyRef, *sent: Cell) -> None:
+        data = self.ton.ask("getAddressInformation", address=key.address)["data"]
         keys = held_keys.keys().deriver(self.network).keyring()
         until = self.ton.chain.now() + LIFE_S
         made = requests.request(wallet_id(is_test=True), seqno=seqno_in(data), valid_until=until, messages=sent).cell()
-        signature = keys.sign(KeyRef(address=self.hot, ordinal=None), made.hash)
-        state = None if data else self._hot_state()
-        self.ton.send(messages.external(self.hot, requests.signed(made, signature), state))
+        signature = keys.sign(key, made.hash)
+        state = None if data else wallet_state(keys.public(key), is_test=True)
+        self.ton.send(messages.external(key.address, requests.signed(made, signature), state))
         self.mine()
 
     def _hot_state(self) -> StateInit:
