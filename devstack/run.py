@@ -16,7 +16,7 @@ from chains.base import ProviderError
 from cli.output import CommandError
 from devstack.chains import NoProgramError
 from devstack.plan import DATA_DEFAULT, Plan, PlanError, parse_networks
-from devstack.running.state import without_stack
+from devstack.running.state import for_new_stack
 from devstack.stack import Stack
 from devstack.story.console import Console
 from devstack.supervise.process import StartError
@@ -47,7 +47,7 @@ def run_stack(
     except PlanError as error:
         raise CommandError(str(error)) from None
     plan = Plan(data=data or DATA_DEFAULT, networks=codes, port=port, ready_file=ready_file)
-    env = without_stack(os.environ)
+    env = for_new_stack(os.environ)
     console = Console(env)
     with contextlib.suppress(Stopped), _signals_stop():
         return _run(plan, env, console, job, interrupted)

@@ -70,8 +70,7 @@ def find(folder: Path | None, inherited: Mapping[str, str]) -> RunningStack:
 
     Raises CommandError if none serves there, and for all but a development stack of this machine.
     """
-    if inherited.get("ENVIRONMENT", "development") not in {"", "development"}:
-        raise CommandError("ENVIRONMENT is not development: unset it to use a development stack")
+    _check_environment(inherited)
     place = folder or Path(inherited.get(FOLDER) or DATA_DEFAULT)
     stack = _read(place)
     if stack is None:
@@ -100,11 +99,18 @@ def is_running(folder: Path) -> bool:
     return _read(folder) is not None
 
 
-def without_stack(inherited: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without the stores of another stack: a new stack starts its own."""
-    if not inherited.get(FOLDER):
-        return dict(inherited)
-    return {name: value for name, value in inherited.items() if name not in {*STORES, FOLDER}}
+def for_new_stack(inherited: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment that a new stack starts in, without the stores of another stack.
+
+    Raises CommandError in another environment than development, and for stores of another machine.
+    """
+    _check_environment(inherited)
+    of_another = {*STORES, FOLDER} if inherited.get(FOLDER) else set()
+    own = {name: value for name, value in inherited.items() if name not in of_another}
+    for name, host in _store_hosts(own):
+        if not is_loopback(host):
+            raise CommandError(f"{name} names {host or 'an unknown host'}: a development stack uses this machine only")
+    return own
 
 
 def _read(folder: Path) -> RunningStack | None:
@@ -144,17 +150,34 @@ def _check(stack: RunningStack) -> None:
             )
 
 
+def _check_environment(inherited: Mapping[str, str]) -> None:
+    if inherited.get("ENVIRONMENT", "") not in {"", "development"}:
+        raise CommandError("ENVIRONMENT is not development: unset it to use a development stack")
+
+
 def _hosts(stack: RunningStack) -> Iterator[tuple[str, str]]:
     """Return the host of each address that a command would use; a socket of this machine is left out."""
     for name in ("BASE_URL", "PAY_URL", "DEVELOPMENT_DESK_URL"):
-        yield name, urlsplit(stack.settings[name]).hostname or ""
+        yield name, _host(stack.settings[name])
     for name, url in stack.settings.items():
         if name.endswith(RPC_SUFFIX):
-            yield from ((name, urlsplit(one).hostname or "") for one in url.split(","))
-    redis = urlsplit(stack.settings["REDIS_URL"])
-    if redis.scheme != "unix":
-        yield "REDIS_URL", redis.hostname or ""
-    yield from (("DATABASE_URL", host) for host in _database_hosts(stack.settings["DATABASE_URL"]))
+            yield from ((name, _host(one)) for one in url.split(","))
+    yield from _store_hosts(stack.settings)
+
+
+def _store_hosts(variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    redis_url, database_url = (variables.get(name, "") for name in ("REDIS_URL", "DATABASE_URL"))
+    if redis_url and not redis_url.startswith("unix:"):
+        yield "REDIS_URL", _host(redis_url)
+    if database_url:
+        yield from (("DATABASE_URL", host) for host in _database_hosts(database_url))
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _database_hosts(url: str) -> list[str]:

@@ -105,9 +105,25 @@ def test_a_commands_environment_has_the_stacks_settings_and_no_real_nodes_or_wal
 
 
 def test_a_new_stack_takes_no_stores_of_another_stack() -> None:
-    stores = {"DATABASE_URL": "a", "REDIS_URL": "b"}
-    assert state.without_stack({**stores, "HOME": "/"}) == {**stores, "HOME": "/"}
-    assert state.without_stack({**stores, "HOME": "/", "SLUICE_STACK": "/x"}) == {"HOME": "/"}
+    stores = {name: ENV[name] for name in state.STORES}
+    assert state.for_new_stack({**stores, "HOME": "/"}) == {**stores, "HOME": "/"}
+    assert state.for_new_stack({**stores, "HOME": "/", "SLUICE_STACK": "/x"}) == {"HOME": "/"}
+
+
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        ({"ENVIRONMENT": "production"}, "ENVIRONMENT is not development"),
+        ({"DATABASE_URL": "postgresql://u:hunter2@db.example.com/x"}, r"DATABASE_URL names db\.example\.com"),
+        ({"REDIS_URL": "rediss://:hunter2@cache.example.com/0"}, r"REDIS_URL names cache\.example\.com"),
+        ({"REDIS_URL": "redis:///0"}, "REDIS_URL names an unknown host"),
+        ({"REDIS_URL": "redis://[::1"}, "REDIS_URL names an unknown host"),
+    ],
+)
+def test_a_stack_starts_for_development_and_on_this_machine_alone(env: dict[str, str], words: str) -> None:
+    with pytest.raises(CommandError, match=words) as refused:
+        state.for_new_stack(env)
+    assert "hunter2" not in str(refused.value)
 
 
 class TestAnOperatorsCommandWithoutVariables:
