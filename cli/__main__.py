@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
@@ -10,6 +11,7 @@ import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
 
 from cli.output import CommandError, json_text, plain
+from cli.shell.summaries import SUMMARIES
 from core import __version__
 
 if TYPE_CHECKING:
@@ -47,8 +49,12 @@ COMPLETE: Final = "_SLUICE_COMPLETE"
 REFUSED: Final = 1
 
 
-def build(first: str = "") -> typer.Typer:
-    """Return the command with all its subcommands, or with the first word's alone, if it is one: others take time."""
+def build(first: str | None = None) -> typer.Typer:
+    """Return the command with all its subcommands.
+
+    first: the first word of a call. If it is a command, the others are left out, else they are summaries, since each
+    takes time to load.
+    """
     # Typer's own tracebacks would show local variables, and with them secrets.
     app = typer.Typer(
         name=PROGRAM,
@@ -60,11 +66,25 @@ def build(first: str = "") -> typer.Typer:
     app.callback()(_everywhere)
     known = {**OPERATION, **DEVELOPMENT}
     for command, place in ({first: known[first]} if first in known else known).items():
-        if command in OPERATION:
+        if first is not None and first not in known and command in SUMMARIES:
+            _add_summary(app, command)
+        elif command in OPERATION:
             _add(app, command, _joined(command, resolve_name(place)))
         else:
             _add_development(app, command, place)
     return app
+
+
+def _add_summary(app: typer.Typer, command: str) -> None:
+    """Add a command for lists of commands alone; no call reaches it that begins with its name."""
+    if command in DEVELOPMENT and find_spec("devstack") is None:
+        _add_missing(app, command, "devstack")
+        return
+
+    def explain() -> None:
+        raise CommandError(f"begin with the command: sluice {command}")
+
+    app.command(command, help=SUMMARIES[command])(explain)
 
 
 def _show_version(is_wanted: bool) -> None:  # noqa: FBT001 - typer's

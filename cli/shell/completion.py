@@ -20,5 +20,8 @@ class Shell(StrEnum):
 def completion(
     shell: Annotated[Shell, typer.Argument(help="Yours.")],
 ) -> None:
-    """Print a shell's completion of this command: eval "$(sluice completion bash)", in fish: | source."""
+    """Print a shell's completion of this command, for the shell to evaluate.
+
+    eval "$(sluice completion bash)"; zsh likewise; in fish: sluice completion fish | source.
+    """
     print(get_completion_script(prog_name=PROGRAM, complete_var=f"_{PROGRAM.upper()}_COMPLETE", shell=shell.value))

@@ -14,6 +14,7 @@ import psycopg2
 import pytest
 import redis
 import typer
+from typer.main import get_command
 
 import core
 from actors.queue.link import LinkDownError
@@ -193,6 +194,25 @@ def test_the_version_and_help_are_quick() -> None:
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     assert min(took_s("--version") for _ in range(2)) < 0.4
+    assert min(took_s("--help") for _ in range(2)) < 0.5
+
+
+def test_the_list_of_commands_is_as_the_commands_say() -> None:
+    real, listed = (get_command(__main__.build(first)) for first in (None, ""))
+    lines = {name: command.get_short_help_str(limit=500) for name, command in real.commands.items()}
+    assert {name: command.get_short_help_str(limit=500) for name, command in listed.commands.items()} == lines
+
+
+def test_a_call_that_does_not_begin_with_its_command_does_nothing(sluice: CommandLine) -> None:
+    outcome = sluice("--", "migrate")
+    assert (outcome.code, outcome.err) == (1, "sluice: begin with the command: sluice migrate\n")
+
+
+def test_a_wheel_lists_the_commands_of_development_as_missing(
+    sluice: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(__main__, "find_spec", lambda _: None)
+    assert "(not installed here)" in sluice("--help").out
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
