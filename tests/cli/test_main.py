@@ -267,11 +267,16 @@ def test_a_question_that_is_answered_by_no_ends_quietly(sluice: CommandLine, mon
     assert (outcome.code, outcome.err) == (1, "Aborted.\n")
 
 
-def test_a_missing_database_is_reported_in_a_line(sluice: CommandLine) -> None:
-    outcome = sluice("merchant", "list")
+@pytest.mark.parametrize(
+    "words", [("merchant", "list"), ("migrate",), ("audit",), ("payment", "list"), ("payouts", "frozen"), ("rates",)]
+)
+def test_a_missing_database_is_reported_in_a_line_with_its_remedy(sluice: CommandLine, words: tuple[str, ...]) -> None:
+    outcome = sluice(*words, "--json")
     assert outcome.code == 1
-    assert outcome.err.startswith("sluice: ")
-    assert "Traceback" not in outcome.err
+    assert outcome.err.startswith("sluice: PostgreSQL cannot be used: ")
+    assert outcome.err.endswith("; start PostgreSQL or correct DATABASE_URL, then `sluice doctor`\n")
+    assert len(outcome.err.splitlines()) == 1
+    assert outcome.json["error"]["code"] == "postgresql.unavailable"
 
 
 def test_a_command_without_its_packages_names_them(sluice: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

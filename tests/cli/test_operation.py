@@ -56,6 +56,13 @@ def findings(sluice: CommandLine, *words: str) -> dict[str, Any]:
     return by_key
 
 
+def test_an_empty_database_names_the_migration(sluice: CommandLine, empty_database: str) -> None:
+    sluice.env["DATABASE_URL"] = empty_database
+    outcome = sluice("merchant", "list")
+    assert (outcome.code, len(outcome.err.splitlines())) == (1, 1)
+    assert "run `sluice migrate`" in outcome.err
+
+
 def test_migrate_applies_everything_once(sluice: CommandLine, empty_database: str) -> None:
     sluice.env["DATABASE_URL"] = empty_database
     names = [name for name, _ in available()]
