@@ -31,6 +31,7 @@ OPERATION = {
     "webhook": "cli.reading.webhooks:app",
     "rates": "cli.reading.rates:rates",
     "queues": "cli.reading.queues:queues",
+    "acts": "cli.reading.acts:list_acts",
     "audit": "cli.audit:audit",
     "doctor": "cli.doctor:doctor",
     "rescan": "cli.rescan:rescan",

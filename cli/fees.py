@@ -13,7 +13,8 @@ from actors.context import Context
 from actors.payouts.gas_reserves import reserve_units
 from cli.output import CommandError, JsonFlag, show
 from cli.session import committed, database
-from cli.treasury.words import YesFlag, amount_of, operator, units_of
+from cli.shell.operators import ByOption, WhyOption, operator
+from cli.treasury.words import YesFlag, amount_of, units_of
 from models.merchants import rows as merchants
 from models.treasury import fees
 from models.treasury.fees import FeesError, Own
@@ -42,11 +43,14 @@ def take(
     reference: Annotated[str, typer.Option(help="A name that is used once, as 2026-11; a second run does nothing.")],
     *,
     yes: YesFlag = False,
+    reason: WhyOption = "",
+    by: ByOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Give collected fees to the available balance of your own merchant, which orders a payout to be approved."""
+    who = operator(by)
     with database() as settings:
-        ctx, by = context.configure(settings), operator()
+        ctx = context.configure(settings)
         units = units_of(ctx, currency, amount)
         merchants.check_exists(merchant)
         if not units:
@@ -56,13 +60,14 @@ def take(
         reserve = reserve_units(ctx, currency)
         try:
             is_new = committed(
-                fees.give, currency, units, merchant_id=merchant, reference=reference, reserve_units=reserve
-            )
+                fees.give, currency, units, merchant_id=merchant, reference=reference, reserve_units=reserve, by=who,
+                reason=reason,
+            )  # fmt: skip
         except FeesError as error:
             raise CommandError(str(error)) from None
         if is_new:
             log.warning("fees.taken", currency=currency, amount=amount, merchant=str(merchant), reference=reference,
-                        by=by)  # fmt: skip
+                        by=who)  # fmt: skip
     document = {
         "currency": currency, "amount": amount, "merchant": str(merchant), "reference": reference, "is_new": is_new,
     }  # fmt: skip

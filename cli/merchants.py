@@ -9,6 +9,7 @@ import typer
 
 from cli.output import JsonFlag, confirm, show
 from cli.session import database
+from cli.shell.operators import ByOption, WhyOption, operator
 from cli.shell.reasons import OPERATOR, check_reason
 from core.http.requests import Email, WebUrl
 from core.merchants.accents import ACCENTS
@@ -16,6 +17,7 @@ from core.merchants.logos import BYTES_MAX, LogoError, clean_png
 from core.money import CENT_DIGITS, PPM, PPM_DIGITS, format_coin, parse_units
 from core.secrets.secretbox import SecretBox
 from models.db.base import transaction
+from models.ledger import acts
 from models.merchants import allowlists, logos, notices, term_changes
 from models.merchants import rows as merchants
 from models.merchants.rows import LIST_MAX, ApiKeyRow, KeyKind, Merchant
@@ -39,11 +41,12 @@ def create_merchant(
         str | None, typer.Option(help="Name or id of the owner, whose personal wallet the merchant shares.")
     ] = None,
     *,
+    by: ByOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Create a merchant, for a new owner unless one is named."""
     with database():
-        merchant = merchants.create_merchant(name, _owner(owner))
+        merchant = merchants.create_merchant(name, _owner(owner), by=operator(by))
     show(_document(merchant), _lines(merchant), as_json=as_json)
 
 
@@ -82,6 +85,7 @@ def disable_merchant(
     reason: Annotated[str, typer.Option(help="Why; kept with the freeze of its payouts.")],
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    by: ByOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Freeze a merchant's payouts and revoke all its keys for ever. Buyers can still pay its open payments and links.
@@ -89,15 +93,18 @@ def disable_merchant(
     `sluice payouts unfreeze --merchant` and a new key let it work again. A second run changes nothing.
     """
     check_reason(reason)
+    who = operator(by)
     with database() as settings:
         merchants.check_exists(merchant_id)
         if not yes:
             confirm(f"Freeze all payouts and revoke all keys of {merchant_id}?")
         # First, so that no payout is signed while the keys end.
-        is_new = freezes.freeze("merchant", str(merchant_id), reason=reason, frozen_by=OPERATOR)
+        with transaction():
+            is_new = freezes.freeze("merchant", str(merchant_id), reason=reason, frozen_by=OPERATOR)
+            acts.record("payouts.frozen", f"payouts of merchant {merchant_id}", by=who, reason=reason)
         active = [key.public_id for key in merchants.active_keys(merchant_id)]
         for public_id in active:
-            disowned.revoke(settings.catalogue, public_id)
+            disowned.revoke(settings.catalogue, public_id, by=who, reason=reason)
     lines = ["payouts: frozen" + ("" if is_new else " before"), f"keys revoked: {', '.join(active) or 'none'}"]
     show({"merchant_id": str(merchant_id), "frozen": True, "revoked": active}, lines, as_json=as_json)
 
@@ -132,6 +139,8 @@ def set_merchant(
         str | None,
         typer.Option(help=f"The file of its logo: PNG, at most 32 kB and 512 pixels a side; {NONE} ends it."),
     ] = None,
+    reason: WhyOption = "",
+    by: ByOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Change a merchant's terms. Payouts that wait already, and existing payments and wallets, keep theirs."""
@@ -171,15 +180,25 @@ def set_merchant(
         if logo is not None:
             logos.set_logo(merchant_id, picture)
         lines += [f"{name} for buyers: {text}" for name, text in face.items() if text]
+        acts.record("merchant.changed", str(merchant_id), by=operator(by), details=_terms(changed), reason=reason)
     show({"merchant_id": str(merchant_id), **changed}, lines, as_json=as_json)
 
 
+def _terms(changed: dict[str, Any]) -> str:
+    """Return what of a merchant changed; of free texts, e-mail addresses and files their names alone."""
+    shown = {"cosign", "fee_percent", "fee_fixed_usd", "accent"}
+    return ", ".join(f"{name}={value}" if name in shown else name for name, value in changed.items())
+
+
 @merchant_app.command("unlock")
-def unlock_merchant(merchant_id: UUID, *, as_json: JsonFlag = False) -> None:
+def unlock_merchant(
+    merchant_id: UUID, *, reason: WhyOption = "", by: ByOption = None, as_json: JsonFlag = False
+) -> None:
     """End a merchant's IP allowlist, if it has locked itself out; its keys may then sign from anywhere."""
     with database(), transaction():
         ended = allowlists.end(merchant_id)
         if ended:
+            acts.record("merchant.unlocked", str(merchant_id), by=operator(by), reason=reason)
             notices.write(merchant_id, "API keys may sign from anywhere.", topic="allowlist", by="operator")
     line = f"allowed so far: {', '.join(ended)}" if ended else "there was no list"
     show({"merchant_id": str(merchant_id), "ended": ended}, [line], as_json=as_json)
@@ -191,11 +210,15 @@ def create_key(
     kind: Annotated[KeyKind, typer.Option(help="Which endpoints the key reaches.")] = "unified",
     label: Annotated[str, typer.Option(help="A note for yourself.")] = "",
     *,
+    reason: WhyOption = "",
+    by: ByOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Create an API key. Its secret is shown now and never again."""
     with database() as settings, transaction():
         key = merchants.create_key(merchant_id, kind, label, SecretBox(settings.secret_keys))
+        details = f"{kind}, of merchant {merchant_id}"
+        acts.record("key.created", key.public_id, by=operator(by), details=details, reason=reason)
         notices.write(merchant_id, f"A new API key of kind {kind}: {key.public_id}", topic="keys", by="operator")
     document = {"merchant_id": str(merchant_id), "public_id": key.public_id, "secret": key.secret, "kind": kind}
     lines = [f"public id  {key.public_id}", f"secret     {key.secret}   (not shown again)"]
@@ -243,10 +266,12 @@ def show_key(public_id: str, *, as_json: JsonFlag = False) -> None:
 
 
 @key_app.command("revoke")
-def revoke_key(public_id: str, *, as_json: JsonFlag = False) -> None:
+def revoke_key(public_id: str, *, reason: WhyOption = "", by: ByOption = None, as_json: JsonFlag = False) -> None:
     """Revoke an API key for ever; its rules, co-signatures, cheques and unsigned payouts end with it."""
     with database() as settings:
-        was_active, stopped, cheques, kept_cheques, given_back = disowned.revoke(settings.catalogue, public_id)
+        was_active, stopped, cheques, kept_cheques, given_back = disowned.revoke(
+            settings.catalogue, public_id, by=operator(by), reason=reason
+        )
     lines = [f"{public_id} is revoked" if was_active else f"{public_id} was revoked before"]
     if stopped:
         lines.append(f"not sent by itself until its address is named again: {', '.join(stopped)}")

@@ -17,6 +17,7 @@ from actors.recovery import resume
 from chains.net.budget import budget
 from cli.output import CommandError, JsonFlag, confirm, show
 from cli.session import committed, database, failures_named
+from cli.shell.operators import ByOption, WhyOption, operator
 from cli.shell.reasons import OPERATOR, check_reason
 from core.catalogue.catalogue import Catalogue, Network
 from core.errors import PayoutFrozen, PayoutNotPending
@@ -24,6 +25,7 @@ from core.money import format_coin
 from core.payouts.states import UNSIGNED_PAYOUTS
 from core.settings.settings import Settings
 from models.db.base import transaction
+from models.ledger import acts
 from models.merchants import rows as merchants
 from models.outcomes import decisions, manual
 from models.outcomes.manual import SettleError, Unclear
@@ -33,6 +35,7 @@ from models.payouts.freezes import Freeze, Scope
 from models.payouts.rows import PayoutRow
 from models.recovery import writeoffs
 from models.spends import matching
+from models.spends.rows import SpendRow
 from models.treasury import reconciliation
 
 log = structlog.get_logger()
@@ -59,14 +62,18 @@ def freeze(
     merchant: MerchantOption = None,
     coin: CoinOption = None,
     conversion: ConversionFlag = False,
+    by: ByOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Stop payouts from now on: all, or those of a network, a merchant or a coin, or conversions. No hold is lost."""
     scope, name = _target(everything=everything, network=network, merchant=merchant, coin=coin, conversion=conversion)
     check_reason(reason)
+    who = operator(by)
     with database() as settings:
         _check_name(settings, scope, name)
-        is_new = freezes.freeze(scope, name, reason=reason, frozen_by=OPERATOR)
+        with transaction():
+            is_new = freezes.freeze(scope, name, reason=reason, frozen_by=OPERATOR)
+            acts.record("payouts.frozen", _words(scope, name), by=who, reason=reason)
     line = f"{_words(scope, name)}: frozen" + ("" if is_new else " before; the reason is the new one now")
     show({"scope": scope, "name": name, "frozen": True, "changed": is_new}, [line], as_json=as_json)
 
@@ -79,13 +86,18 @@ def unfreeze(
     merchant: MerchantOption = None,
     coin: CoinOption = None,
     conversion: ConversionFlag = False,
+    reason: WhyOption = "",
+    by: ByOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Lift every freeze of exactly this name, the reconciler's too; the signer then sends the payouts that waited."""
     scope, name = _target(everything=everything, network=network, merchant=merchant, coin=coin, conversion=conversion)
+    who = operator(by)
     with database():
         with transaction():
             lifted = freezes.unfreeze(scope, name)
+            if lifted:
+                acts.record("payouts.unfrozen", _words(scope, name), by=who, reason=reason)
             if scope == "network":
                 reconciliation.forget_misses(name)
         left = freezes.listing()
@@ -107,23 +119,28 @@ def frozen(*, as_json: JsonFlag = False) -> None:
 
 @app.command("cancel")
 def cancel(
-    payout_id: Annotated[UUID, typer.Argument(metavar="ID", help="The payout's uuid.")], *, as_json: JsonFlag = False
+    payout_id: Annotated[UUID, typer.Argument(metavar="ID", help="The payout's uuid.")],
+    *,
+    reason: WhyOption = "",
+    by: ByOption = None,
+    as_json: JsonFlag = False,
 ) -> None:
     """Cancel a merchant's payout for which nothing is signed; the held amount returns to the merchant's balance.
 
     While the signer does not sign for the network, only if no transaction that left there can have paid it.
     """
+    who = operator(by)
     with database() as settings:
         payout = payout_queue.read(payout_id)
         if payout is None:
             raise CommandError(f"there is no payout {payout_id}")
         catalogue = settings.catalogue
         try:
-            committed(decisions.cancel, catalogue, payout, by=OPERATOR)
+            committed(_cancel, catalogue, payout, who, reason)
         except PayoutNotPending:
             raise CommandError(f"{_status(payout_id)}: only what nothing is signed for is cancelled") from None
         except PayoutFrozen:
-            _cancel_stopped(context.configure(settings), payout)
+            _cancel_stopped(context.configure(settings), payout, who, reason)
     log.warning("payout.cancelled_by_operator", payout=str(payout_id), merchant=str(payout.merchant_id))
     document = {"payout": str(payout_id), "merchant": str(payout.merchant_id), "status": "cancelled"}
     show(document, [f"payout {payout_id} of merchant {payout.merchant_id}: cancelled"], as_json=as_json)
@@ -134,6 +151,8 @@ def release(
     payout_id: Annotated[UUID, typer.Argument(metavar="ID", help="The payout's uuid.")],
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    reason: WhyOption = "",
+    by: ByOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Send a payout that waits because it may repeat an order whose transaction was written off.
@@ -141,6 +160,7 @@ def release(
     Only if it is another order: otherwise its recipient is paid twice. `sluice treasury recover NETWORK --adopt TXID`
     books the transaction as this order instead.
     """
+    who = operator(by)
     with database() as settings:
         catalogue = settings.catalogue
         payout = payout_queue.read(payout_id)
@@ -151,20 +171,32 @@ def release(
             order = f"order {payout.order_id!r} of {payout.merchant_id}"
             question = f"{', '.join(txids)} may have paid {order}. Is it another order, to be paid?"
             confirm(question)
-        txids = writeoffs.release(catalogue, payout_id)
+        txids = writeoffs.release(catalogue, payout_id, by=who, reason=reason)
     log.warning("payout.released", payout=str(payout_id), merchant=str(payout.merchant_id), txids=txids)
     document = {"payout": str(payout_id), "merchant": str(payout.merchant_id), "txids": txids}
     show(document, [f"payout {payout_id} of merchant {payout.merchant_id}: released"], as_json=as_json)
 
 
-def _cancel_stopped(ctx: Context, payout: PayoutRow) -> None:
+def _cancel(catalogue: Catalogue, payout: PayoutRow, who: str, reason: str) -> None:
+    decisions.cancel(catalogue, payout, by=OPERATOR)
+    acts.record("payout.cancelled", str(payout.id), by=who, reason=reason)
+
+
+def _cancel_stopped(ctx: Context, payout: PayoutRow, who: str, reason: str) -> None:
     """Cancel a payout on a network without signing. Raises CommandError if some transaction may have paid it."""
     # Check first: the scan must have read all transactions that were in a block by then.
     if payout.network in ctx.available and _is_awaited(ctx, ctx.catalogue.networks[payout.network]):
         raise CommandError("a transaction that no row knows waits for a block and may pay this; try again later")
-    kept = committed(decisions.cancel_stopped, ctx.catalogue, payout, by=OPERATOR)
+    kept = committed(_cancel_unsigned_for, ctx.catalogue, payout, who, reason)
     if kept:
         raise CommandError(kept)
+
+
+def _cancel_unsigned_for(catalogue: Catalogue, payout: PayoutRow, who: str, reason: str) -> str:
+    kept = decisions.cancel_stopped(catalogue, payout, by=OPERATOR)
+    if not kept:
+        acts.record("payout.cancelled", str(payout.id), by=who, reason=reason)
+    return kept
 
 
 def _is_awaited(ctx: Context, network: Network) -> bool:
@@ -202,6 +234,7 @@ def settle(
     reason: Annotated[str, typer.Option(help="Why; kept with the settlement.")] = "",
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    by: ByOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """End a payout that moved another amount than was asked. The gateway bears the missing amount.
@@ -210,6 +243,7 @@ def settle(
     """
     if reason:
         check_reason(reason)
+    who = operator(by)
     with database() as settings:
         catalogue = settings.catalogue
         waiting = manual.listing(catalogue, payout)
@@ -219,12 +253,18 @@ def settle(
             confirm(f"{_unclear_line(catalogue, waiting[0])}. Settle it as {outcome}?")
         word: Literal["paid", "failed"] = "paid" if outcome is Outcome.PAID else "failed"
         try:
-            after = committed(manual.settle, catalogue, waiting[0], word, settled_by=OPERATOR, reason=reason)
+            after = committed(_settle, catalogue, waiting[0], word, who, reason)
         except SettleError as error:
             raise CommandError(str(error)) from None
     lost = _amount(catalogue, after.currency, int(after.lost_units))
     document = _unclear_document(catalogue, waiting[0]) | {"outcome": word, "lost": lost, "reason": reason}
     show(document, [f"{payout}: {word}; the gateway bears {lost} {after.currency}"], as_json=as_json)
+
+
+def _settle(catalogue: Catalogue, unclear: Unclear, word: Literal["paid", "failed"], who: str, reason: str) -> SpendRow:
+    after = manual.settle(catalogue, unclear, word, settled_by=OPERATOR, reason=reason)
+    acts.record("payout.settled", str(unclear.payout_id), by=who, details=word, reason=reason)
+    return after
 
 
 def _unclear_line(catalogue: Catalogue, each: Unclear) -> str:

@@ -8,7 +8,10 @@ import typer
 
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
+from cli.shell.operators import ByOption, WhyOption, operator
 from core.secrets.secretbox import SecretBox
+from models.db.base import transaction
+from models.ledger import acts
 from models.outcomes import resealing
 from models.outcomes.resealing import SEALED
 
@@ -26,14 +29,18 @@ def new(*, as_json: JsonFlag = False) -> None:
 
 
 @app.command()
-def reseal(*, as_json: JsonFlag = False) -> None:
+def reseal(*, reason: WhyOption = "", by: ByOption = None, as_json: JsonFlag = False) -> None:
     """Seal all stored secrets again by the first of SECRET_KEYS, after which the other keys can go.
 
     May run while calls arrive, and again after it was killed. Exits 1 while a secret is sealed by another key: a
     process that seals by it still runs, or SECRET_KEYS lacks it.
     """
+    who = operator(by)
     with database() as settings:
         box = SecretBox(settings.secret_keys)
+        with transaction():
+            # Before the batches: one that is killed has sealed some.
+            acts.record("secrets.resealed", box.current, by=who, reason=reason)
         resealed = {sealed.table: resealing.seal_all(sealed, box) for sealed in SEALED}
         left = {sealed.table: resealing.remaining(sealed, box) for sealed in SEALED}
     lines = [f"{table}: {count} sealed again by {box.current}" for table, count in resealed.items()]

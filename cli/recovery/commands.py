@@ -15,15 +15,17 @@ from actors.context import Context
 from cli.output import CommandError, JsonFlag, confirm, plain, show
 from cli.recovery.listing import LISTED_MAX, show_departures
 from cli.session import database
+from cli.shell.operators import ByOption, WhyOption, operator
 from cli.shell.progress import progress
 from cli.shell.reasons import check_reason
 from cli.treasury.comparison import compared_now
-from cli.treasury.words import YesFlag, amount_of, known_network, operator, units_of
+from cli.treasury.words import YesFlag, amount_of, known_network, units_of
 from core.catalogue.catalogue import Network
 from core.catalogue.families import SERVED_FAMILIES, stored_txid
 from core.money import format_coin
 from models.addresses import reservations
 from models.db.base import transaction
+from models.ledger import acts
 from models.merchants import rows as merchants
 from models.recovery import writeoffs
 from models.recovery.writeoffs import RecoveryError
@@ -51,6 +53,7 @@ def recover(
     output: Annotated[int | None, typer.Option("--output", help="Which of its outputs, where several wait.")] = None,
     despite: DespiteOption = None,
     yes: YesFlag = False,
+    by: ByOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """List unexplained departures, or adopt an output of one as the payout of an order.
@@ -66,7 +69,7 @@ def recover(
             return
         if adopt is None or merchant is None or not order_id:
             raise CommandError("--adopt, --merchant and --order-id go together")
-        _adopt(ctx, known, adopt, merchant, order_id, output, despite or [], yes=yes, as_json=as_json)
+        _adopt(ctx, known, adopt, merchant, order_id, output, despite or [], yes=yes, who=operator(by), as_json=as_json)
 
 
 @app.command()
@@ -78,6 +81,7 @@ def writeoff(
     reason: Annotated[str, typer.Option(help="Why; kept with the row.")],
     despite: DespiteOption = None,
     yes: YesFlag = False,
+    by: ByOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Write off the missing amount of a coin, against the gateway's equity.
@@ -85,6 +89,7 @@ def writeoff(
     It is the sum of the coin's unexplained departures, and of the rest that the hot wallet lacks.
     """
     check_reason(reason)
+    who = operator(by)
     with database() as settings:
         ctx = context.configure(settings)
         known = known_network(ctx, network)
@@ -102,14 +107,13 @@ def writeoff(
         if not yes:
             question = f"Write off {amount} {currency} on {network}, {len(waiting)} departures with it?"
             confirm(question)
-        by = operator()
         try:
             done, txids = writeoffs.write_off(
-                ctx.catalogue, network, currency, units, reason=reason, by=by, despite=despite or []
+                ctx.catalogue, network, currency, units, reason=reason, by=who, despite=despite or []
             )
         except RecoveryError as error:
             raise CommandError(str(error)) from None
-        log.warning("departure.written_off", network=network, currency=currency, amount=amount, by=by, reason=reason,
+        log.warning("departure.written_off", network=network, currency=currency, amount=amount, by=who, reason=reason,
                     txids=txids)  # fmt: skip
     document = {"network": network, "currency": currency, "amount": amount, "id": str(done.id), "txids": txids}
     lines = [f"{amount} {currency} on {network} are written off, {len(txids)} departures with it"]
@@ -146,7 +150,7 @@ def _check_missing(ctx: Context, network: Network, currency: str, units: int) ->
 
 def _adopt(
     ctx: Context, network: Network, written: str, merchant_id: UUID, order_id: str, place: int | None,
-    despite: list[UUID], *, yes: bool, as_json: bool,
+    despite: list[UUID], *, yes: bool, who: str, as_json: bool,
 ) -> None:  # fmt: skip
     merchants.check_exists(merchant_id)
     txid = stored_txid(network, written)
@@ -163,16 +167,15 @@ def _adopt(
             else f"{amount} {departure.currency} to {departure.recipient}"
         )
         confirm(f"Adopt {what} as order {order_id!r} of {merchant_id}?")
-    by = operator()
     try:
         with progress(f"adoption of {txid}"):
             payout, left = writeoffs.pay_order(
-                ctx.catalogue, network.code, txid, merchant_id=merchant_id, order_id=order_id, by=by, place=place,
+                ctx.catalogue, network.code, txid, merchant_id=merchant_id, order_id=order_id, by=who, place=place,
                 despite=despite,
             )  # fmt: skip
     except RecoveryError as error:
         raise CommandError(str(error)) from None
-    log.warning("departure.adopted", network=network.code, txid=txid, payout=str(payout.id), order_id=order_id, by=by)
+    log.warning("departure.adopted", network=network.code, txid=txid, payout=str(payout.id), order_id=order_id, by=who)
     document = {
         "network": network.code, "txid": txid, "payout": str(payout.id), "order_id": order_id, "outputs_left": left
     }  # fmt: skip
@@ -187,6 +190,7 @@ def dismiss(
     *,
     reason: Annotated[str, typer.Option(help="Why; kept with the row.")],
     yes: YesFlag = False,
+    by: ByOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Dismiss a departure that one node claimed and no node can show: it never existed.
@@ -194,6 +198,7 @@ def dismiss(
     Only for departures that `recover` lists as shown by no node. If one is found in a block, signing stops again.
     """
     check_reason(reason)
+    who = operator(by)
     with database() as settings:
         known = known_network(context.configure(settings), network)
         wanted = stored_txid(known, txid)
@@ -203,18 +208,21 @@ def dismiss(
             raise CommandError(f"{txid} on {network} is not among those that no node has shown yet")
         if not yes:
             confirm(f"Does no explorer of {network} know {txid}, so that it never was?")
-        by = operator()
         with transaction():
-            is_dismissed = unread_departures.dismiss(claimed, by=by, reason=reason)
+            is_dismissed = unread_departures.dismiss(claimed, by=who, reason=reason)
+            if is_dismissed:
+                acts.record("departure.dismissed", f"{network} {wanted}", by=who, reason=reason)
         if not is_dismissed:
             raise CommandError(f"{txid} has been found in another block since: look again")
-        log.warning("departure.dismissed", network=network, txid=wanted, height=claimed.block_height, by=by,
+        log.warning("departure.dismissed", network=network, txid=wanted, height=claimed.block_height, by=who,
                     reason=reason)  # fmt: skip
     show({"network": network, "txid": wanted}, [f"{wanted} counts for nothing on {network}"], as_json=as_json)
 
 
 @app.command("skip-addresses")
-def skip_addresses(family: str, *, yes: YesFlag = False, as_json: JsonFlag = False) -> None:
+def skip_addresses(
+    family: str, *, yes: YesFlag = False, reason: WhyOption = "", by: ByOption = None, as_json: JsonFlag = False
+) -> None:
     """Skip all deposit addresses that may have been shown before the database lost its last commits.
 
     The signer does so by itself, unless the restored database looks the same and Redis has lost its watermark.
@@ -223,7 +231,9 @@ def skip_addresses(family: str, *, yes: YesFlag = False, as_json: JsonFlag = Fal
         raise CommandError(f"no addresses are made in advance for {family!r}")
     if not yes:
         confirm(f"Skip ahead in the addresses of {family}?")
+    who = operator(by)
     with database(), transaction():
         first = reservations.skip_ahead(family)
-    log.warning("treasury.addresses_skipped", family=family, first=first, by=operator())
+        acts.record("addresses.skipped", family, by=who, details=f"the next is number {first}", reason=reason)
+    log.warning("treasury.addresses_skipped", family=family, first=first, by=who)
     show({"family": family, "first": first}, [f"the next address of {family} is number {first}"], as_json=as_json)

@@ -11,6 +11,7 @@ from actors.queue.link import LinkDownError
 from actors.treasury.join import COINS_FEW
 from cli.output import CommandError, JsonFlag, confirm, show
 from cli.session import bell, database
+from cli.shell.operators import ByOption, operator
 from cli.treasury.comparison import compared_now
 from cli.treasury.liquidity import liquidity
 from cli.treasury.moves import move, returned
@@ -85,6 +86,7 @@ def adopt(
     currency: str,
     *,
     yes: YesFlag = False,
+    by: ByOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Book a surplus of a coin in the hot wallet as the operator's own. Lifts no freeze.
@@ -100,7 +102,7 @@ def adopt(
         amount = amount_of(ctx.catalogue, currency, surplus)
         if not yes:
             confirm(f"Book {amount} {currency} on {network} as the gateway's own?")
-        if not reconciliation.adopt(network, currency, surplus, books, origin="adopted"):
+        if not reconciliation.adopt(network, currency, surplus, books, origin="adopted", by=operator(by)):
             raise CommandError("the chain or the books have moved on; try again")
     document = {"network": network, "currency": currency, "amount": amount, "height": books.cursor.height}
     show(document, [f"{amount} {currency} on {network} is booked once it is deep enough"], as_json=as_json)

@@ -8,7 +8,8 @@ import typer
 from actors import context
 from cli.output import CommandError, JsonFlag, confirm, show
 from cli.session import database
-from cli.treasury.words import OutputOption, YesFlag, amount_of, known_network, one_transfer, operator, units_of
+from cli.shell.operators import ByOption, operator
+from cli.treasury.words import OutputOption, YesFlag, amount_of, known_network, one_transfer, units_of
 from core.catalogue.families import stored_txid
 from models.treasury import moves, topups
 from models.treasury.moves import MoveError
@@ -28,6 +29,7 @@ def move(
     ],
     txid: Annotated[str, typer.Option("--txid", help="The transaction by which it left the cold address.")],
     yes: YesFlag = False,
+    by: ByOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Book coin that you moved from a cold address to another network; its arrival is booked as a top-up.
@@ -52,7 +54,7 @@ def move(
                 " What goes to its cold address is booked only when it comes back from there."
             )
             confirm(question)
-        by = operator()
+        who = operator(by)
         try:
             is_new = moves.move(
                 currency=currency,
@@ -60,13 +62,13 @@ def move(
                 from_network=origin.code,
                 to_network=target.code,
                 txid=stored_txid(origin, txid),
-                by=by,
+                by=who,
             )
         except MoveError as error:
             raise CommandError(str(error)) from None
         if is_new:
             log.warning("treasury.moved", currency=currency, amount=amount, network=origin.code, to=target.code,
-                        txid=txid, by=by)  # fmt: skip
+                        txid=txid, by=who)  # fmt: skip
     document = {
         "currency": currency, "amount": amount, "from": origin.code, "to": target.code, "txid": txid, "is_new": is_new,
     }  # fmt: skip
@@ -80,6 +82,7 @@ def returned(
     *,
     output: OutputOption = None,
     yes: YesFlag = False,
+    by: ByOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Book a top-up as returned from the cold address, if the scan could not find its source.
@@ -97,12 +100,13 @@ def returned(
         if not yes:
             question = f"Book {amount} {transfer.currency} on {network} as come back from the cold address?"
             confirm(question)
-        back_units = topups.take_as_returned(transfer)
+        who = operator(by)
+        back_units = topups.take_as_returned(transfer, by=who)
         if back_units is None:
             raise CommandError("what lay in the cold address is not known yet, or the top-up changed; try again later")
-        back, by = amount_of(ctx.catalogue, transfer.currency, back_units), operator()
+        back = amount_of(ctx.catalogue, transfer.currency, back_units)
         log.warning("treasury.returned", network=network, txid=transfer.txid, currency=transfer.currency, amount=amount,
-                    known=back, by=by)  # fmt: skip
+                    known=back, by=who)  # fmt: skip
     document = {
         "network": network,
         "txid": transfer.txid,

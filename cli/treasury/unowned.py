@@ -12,7 +12,8 @@ from actors import context
 from actors.context import Context
 from cli.output import CommandError, JsonFlag, confirm, show
 from cli.session import database
-from cli.treasury.words import OutputOption, YesFlag, amount_of, known_network, one_transfer, operator
+from cli.shell.operators import ByOption, operator
+from cli.treasury.words import OutputOption, YesFlag, amount_of, known_network, one_transfer
 from core.catalogue.families import stored_txid
 from models.treasury import unowned as treasury_unowned
 from models.treasury.rows import Topup
@@ -42,6 +43,7 @@ def keep(
     *,
     output: OutputOption = None,
     yes: YesFlag = False,
+    by: ByOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Book a payment to an address without an owner as the gateway's own, once its payer has been paid back."""
@@ -54,12 +56,12 @@ def keep(
         amount = amount_of(ctx.catalogue, transfer.currency, transfer.units)
         if not yes:
             confirm(f"Make {amount} {transfer.currency} at {transfer.address} the gateway's own?")
-        kept = treasury_unowned.keep(transfer)
+        who = operator(by)
+        kept = treasury_unowned.keep(transfer, by=who)
         if not kept:
             raise CommandError("it is not booked yet, or a reorganisation took it; try again later")
-        by = operator()
         log.warning("treasury.kept", network=transfer.network, txid=transfer.txid, ordinal=transfer.ordinal,
-                    address=transfer.address, currency=transfer.currency, amount=amount, by=by)  # fmt: skip
+                    address=transfer.address, currency=transfer.currency, amount=amount, by=who)  # fmt: skip
     document = {**_shown(ctx, transfer), "status": "kept"}
     show(document, [f"{amount} {transfer.currency} on {network} is the gateway's own"], as_json=as_json)
 

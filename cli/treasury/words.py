@@ -1,6 +1,5 @@
 """Parses the arguments of operators and formats amounts. Used by the commands of `sluice treasury`."""
 
-import getpass
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -23,14 +22,6 @@ def known_network(ctx: Context, code: str) -> Network:
     if known is None:
         raise CommandError(f"the catalogue has no network {code!r}")
     return known
-
-
-def operator() -> str:
-    """Return the name of the user who runs the command."""
-    try:
-        return f"operator {getpass.getuser()}"
-    except (KeyError, OSError):
-        return "operator"
 
 
 def one_transfer(listed: Sequence[Topup], txid: str, *, output: str | None, missing: str) -> Topup:

@@ -86,6 +86,8 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
         "r",
     ),
     "network_fees": ("r", "riu", "r"),
+    # Only commands write it, in the owner's name.
+    "operator_acts": ("", "", ""),
     # A web process sees only that there are some.
     "owner_emails": ("r(owner_id)", "r", ""),
     "owners": ("", "", ""),

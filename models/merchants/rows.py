@@ -13,6 +13,7 @@ from core.secrets.secretbox import SecretBox
 from models.db.base import execute, one, touched, transaction, value
 from models.db.query import descending
 from models.db.table import BY_DATABASE, Table, derived
+from models.ledger import acts
 
 KeyKind = Literal["unified", "payment", "payout"]
 
@@ -148,16 +149,18 @@ class IssuedKey(NamedTuple):
     secret: str
 
 
-def create_merchant(name: str, owner: str | UUID | None = None) -> Merchant:
+def create_merchant(name: str, owner: str | UUID | None = None, *, by: str = "") -> Merchant:
     """Create a merchant for the owner of that id or name; a name without owner, and no name at all, make a new one.
 
-    Raises IdentityError: an unusable name, an unknown owner, several owners of that name.
+    by: the operator, whose act is recorded. Raises IdentityError: an unusable name, an unknown owner, several owners of
+    that name.
     """
     merchant_id = uuid7()
     _check_name(name)
     with transaction():
         owner_id = _new_owner(name) if owner is None else _owner(owner)
         execute("INSERT INTO merchants (id, owner_id, name) VALUES (%s, %s, %s)", (merchant_id, owner_id, name))
+        acts.record("merchant.created", str(merchant_id), by=by)
         return Merchant.read("m.id = %s", (merchant_id,))[0]
 
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
 from models.db.base import repeat_on_deadlock, transaction
+from models.ledger import acts
 from models.merchants import notices
 from models.merchants import rows as merchants
 from models.outcomes import endings
@@ -32,8 +33,10 @@ class Revoked(NamedTuple):
     payouts: int
 
 
-def revoke(catalogue: Catalogue, public_id: str) -> Revoked:
+def revoke(catalogue: Catalogue, public_id: str, *, by: str = "", reason: str = "") -> Revoked:
     """Revoke a key and cancel its funded cheques and unsigned payouts, in a transaction each. Idempotent.
+
+    by: the operator, whose act is recorded with the reason.
 
     Its rules, and the shares that they made, ask by themselves whether it is revoked. Raises UnknownKeyError.
     """
@@ -41,6 +44,7 @@ def revoke(catalogue: Catalogue, public_id: str) -> Revoked:
         was_active = merchants.revoke_key(public_id)
         if was_active:
             merchant_id = merchants.merchant_of(public_id)
+            acts.record("key.revoked", public_id, by=by, details=f"of merchant {merchant_id}", reason=reason)
             notices.write(merchant_id, f"The API key {public_id} is revoked.", topic="keys", by="operator")
     stopped = withdrawals.named_by(public_id)
     cheques, kept_cheques = payout_links.cancel_of_key(public_id)

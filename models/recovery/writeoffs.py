@@ -13,11 +13,11 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
-from core.money import rescale_down
+from core.money import format_coin, rescale_down
 from core.payouts.states import UNSIGNED_PAYOUTS
 from models.db import locks
 from models.db.base import repeat_on_deadlock, transaction
-from models.ledger import debts, ledger
+from models.ledger import acts, debts, ledger
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, EQUITY, GATEWAY, Account, Transfer
 from models.outcomes import endings
 from models.payout_links import claims as payout_link_claims
@@ -77,6 +77,7 @@ def _pay_order(
 ) -> tuple[PayoutRow, int]:  # fmt: skip
     with transaction():
         if (lost := unexplained.find(network, txid)) is not None and lost.status == "written_off":
+            _record_adoption(network, txid, merchant_id, order_id, by)
             return _reclaim(catalogue, lost, merchant_id, order_id, by, place, despite)
         departure = _lock(network, txid)
         at = _chosen(catalogue, departure, place)
@@ -92,10 +93,15 @@ def _pay_order(
                 catalogue, departure, "payout", status="adopted", by=by, payouts_of=payouts_of,
                 reason=f"order {order_id}",
             )  # fmt: skip
+        _record_adoption(network, txid, merchant_id, order_id, by)
         row = payouts.lock(payout.id)
     if row is None:
         raise LookupError(f"payout {payout.id} vanished while it was locked")
     return row, payouts_of.count(None)
+
+
+def _record_adoption(network: str, txid: str, merchant_id: UUID, order_id: str, by: str) -> None:
+    acts.record("departure.adopted", f"{network} {txid}", by=by, details=f"order {order_id!r} of {merchant_id}")
 
 
 def _ordered(
@@ -271,10 +277,10 @@ def _made(
     )
 
 
-def release(catalogue: Catalogue, payout_id: UUID) -> list[str]:
+def release(catalogue: Catalogue, payout_id: UUID, *, by: str = "", reason: str = "") -> list[str]:
     """Release a payout that was held because it may repeat written-off transactions; return those.
 
-    In a transaction of its own. An operator has stated that they did not pay it.
+    In a transaction of its own. An operator has stated that they did not pay it; the act is recorded.
     """
     with transaction():
         payout = payouts.lock(payout_id)
@@ -283,6 +289,7 @@ def release(catalogue: Catalogue, payout_id: UUID) -> list[str]:
             for txid in txids:
                 unexplained.note_not_paid(payout.network, txid, [payout.id])
             payout_queue.release(payout.id)
+            acts.record("payout.released", str(payout.id), by=by, details=", ".join(txids), reason=reason)
     return txids
 
 
@@ -351,6 +358,9 @@ def _write_off(
         )  # fmt: skip
         written.write()
         _book(f"writeoff:{written.id}", network, currency, units - moved)
+        amount = format_coin(units, catalogue.scale(currency))
+        details = ", ".join([f"{amount} {currency}", *(each.txid for each in waiting)])
+        acts.record("departure.written_off", network, by=by, details=details, reason=reason)
     return written, [each.txid for each in waiting]
 
 

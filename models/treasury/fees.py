@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from models.db.base import one, rows, value
-from models.ledger import ledger
+from models.ledger import acts, ledger
 from models.ledger.ledger import AVAILABLE, CONVERSION, FEES, GATEWAY, MOVES, Account, Transfer
 from models.payouts import order_checks
 from models.payouts.conversion import OWN_KINDS
@@ -61,10 +61,13 @@ def own(currencies: Collection[str]) -> dict[str, Own]:
     return {each: Own(kinds[each], int(value(_MATURING, (each,)))) for each in currencies}
 
 
-def give(currency: str, units: int, *, merchant_id: UUID, reference: str, reserve_units: int) -> bool:
+def give(
+    currency: str, units: int, *, merchant_id: UUID, reference: str, reserve_units: int, by: str = "", reason: str = ""
+) -> bool:
     """Give fees to a merchant's available balance, in an open transaction; return False if that was done before.
 
-    reserve_units: the least that the gateway keeps of the coin. Raises FeesError.
+    reserve_units: the least that the gateway keeps of the coin. by: the operator, whose act is recorded with the
+    reason. Raises FeesError.
     """
     _check(merchant_id, reference)
     # The debt first, as everywhere; then one after the other with conversions, which sell of the same.
@@ -82,6 +85,7 @@ def give(currency: str, units: int, *, merchant_id: UUID, reference: str, reserv
         f"fees:{reference}",
         [Transfer(Account(GATEWAY, FEES, currency), Account(merchant_id, AVAILABLE, currency), units)],
     )
+    acts.record("fees.taken", f"{currency} {reference}", by=by, details=f"to merchant {merchant_id}", reason=reason)
     return True
 
 

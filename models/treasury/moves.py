@@ -9,7 +9,7 @@ from __future__ import annotations
 from core.ids import uuid7
 from models.db.base import execute, transaction
 from models.db.query import total
-from models.ledger import ledger
+from models.ledger import acts, ledger
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account, Transfer
 from models.treasury import cold_books
 from models.treasury.rows import Move
@@ -43,6 +43,7 @@ def move(*, currency: str, units: int, from_network: str, to_network: str, txid:
         new.write()
         equity, custody = Account(GATEWAY, EQUITY, currency), Account(GATEWAY, CUSTODY, currency, from_network)
         ledger.post(f"move:{new.id}", [Transfer(equity, custody, units)])
+        acts.record("move.booked", f"{currency} {from_network} {txid}", by=by, details=f"{units} units to {to_network}")
     return True
 
 

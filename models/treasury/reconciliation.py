@@ -16,6 +16,7 @@ from core.ids import uuid7
 from models.db.base import column, execute, is_true, rows, rows_as, transaction, value
 from models.deposits import cursors
 from models.deposits.cursors import Cursor
+from models.ledger import acts
 from models.spends.rows import SpendRow
 from models.treasury import addresses, moves, topups
 from models.treasury.cold_books import COOLED, RETURNED
@@ -259,11 +260,14 @@ def was_compared(network: str, currency: str) -> bool:
     )
 
 
-def adopt(network: str, currency: str, units: int, books: Books, *, origin: Literal["balance", "adopted"]) -> bool:
+def adopt(
+    network: str, currency: str, units: int, books: Books, *, origin: Literal["balance", "adopted"], by: str = ""
+) -> bool:
     """Record a surplus of the hot wallet over its books as a top-up; it is booked like any top-up, at the same depth.
 
     False if the scanned chain no longer has the books' block, or if the books have changed since they were read: the
     same money may be in them by now, as another top-up or as a spend. Then it has to be compared again.
+    by: the operator whose act it is, if any.
     """
     cursor = books.cursor
     with transaction():
@@ -272,7 +276,7 @@ def adopt(network: str, currency: str, units: int, books: Books, *, origin: Lite
             return False
         if topups.is_adopted_after(network, currency, cursor.height) or not _is_unchanged(network, books, currency):
             return False
-        return topups.record(
+        is_new = topups.record(
             Topup(
                 id=uuid7(),
                 network=network,
@@ -287,6 +291,9 @@ def adopt(network: str, currency: str, units: int, books: Books, *, origin: Lite
                 block_hash=cursor.hash,
             )
         )
+        if is_new:
+            acts.record("surplus.adopted", f"{currency} on {network}", by=by, details=f"{units} units")
+        return is_new
 
 
 def listing(network: str | None = None) -> list[Reconciliation]:

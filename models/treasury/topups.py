@@ -13,7 +13,7 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Network
 from models.db.base import column, execute, is_true, repeat_on_deadlock, rows, transaction, value
-from models.ledger import ledger, maturity
+from models.ledger import acts, ledger, maturity
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, UNOWNED, Account, Transfer
 from models.treasury import cold_books
 from models.treasury.rows import Topup
@@ -152,7 +152,7 @@ def find(network: str, txid: str) -> list[Topup]:
     return topups.where(Topup.origin == "transfer", Topup.status == "booked").order_by(Topup.ordinal).all()
 
 
-def take_as_returned(transfer: Topup) -> int | None:
+def take_as_returned(transfer: Topup, *, by: str = "") -> int | None:
     """Rebook a booked top-up as money returned from the cold address, in a transaction of its own.
 
     Returns the units that the books had there, which are then no longer the gateway's own; in the ledger's units. None
@@ -173,6 +173,9 @@ def take_as_returned(transfer: Topup) -> int | None:
         known = topup.units - _split(topup)
         custody, equity = _accounts(topup)
         ledger.post(f"topup:{topup.id}:{topup.round}:returned", [Transfer(equity, custody, known)])
+        acts.record(
+            "return.booked", f"{topup.network} {topup.txid}", by=by, details=f"{known} units of {topup.currency}"
+        )
     return known
 
 

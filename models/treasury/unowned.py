@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from models.db.base import transaction
 from models.db.query import total
-from models.ledger import ledger
+from models.ledger import acts, ledger
 from models.ledger.ledger import EQUITY, GATEWAY, UNOWNED, Account, Transfer
 from models.treasury.rows import Topup
 
@@ -26,7 +26,7 @@ def units(network: str) -> dict[str, int]:
     return dict(unowned.all())
 
 
-def keep(topup: Topup) -> bool:
+def keep(topup: Topup, *, by: str = "") -> bool:
     """Make a booked payment to an address without an owner the gateway's own, in a transaction of its own.
 
     False if it is not booked, if another call was first, or if a reorg took this life of it.
@@ -40,4 +40,7 @@ def keep(topup: Topup) -> bool:
         for each in kept:
             nobodys, own = (Account(GATEWAY, kind, each.currency) for kind in (UNOWNED, EQUITY))
             ledger.post(f"topup:{each.id}:{each.round}:keep", [Transfer(nobodys, own, each.units)])
+            acts.record(
+                "coin.kept", f"{each.network} {each.txid}", by=by, details=f"{each.units} units of {each.currency}"
+            )
     return bool(kept)

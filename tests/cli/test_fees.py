@@ -6,8 +6,10 @@ from uuid import UUID
 
 import pytest
 
+from models.db import base
 from models.deposits import crediting
 from models.merchants import rows as merchants
+from tests.cli.acted import acted
 from tests.cli.conftest import CommandLine
 from tests.models.builders import CATALOGUE, Chain
 from tests.models.invoices.builders import invoice, paid
@@ -38,6 +40,8 @@ def test_fees_are_shown_and_taken_once(sluice: CommandLine, mine: UUID) -> None:
     assert sluice(*taking).out.strip() == f"0.4 USDT of the fees went to merchant {mine}"
     assert sluice(*taking, "--json").json["is_new"] is False
     assert sluice("fees", "show", "--json").json["coins"][0]["free"] == "0.05"
+    base.connect(sluice.env["DATABASE_URL"])
+    assert acted() == [("fees.taken", "USDT 2026-11")]
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from models.payouts.rows import PayoutRow
 from models.spends import signing_stops
 from models.treasury import reconciliation
 from models.treasury.reconciliation import Finding
+from tests.cli.acted import acted
 from tests.cli.conftest import CommandLine, Outcome
 from tests.models.builders import USDT, Chain, assert_sound
 from tests.models.ledger.figures import balances_of
@@ -229,6 +230,8 @@ def test_an_operator_cancels_an_approved_payout_whoevers_it_is(
     assert "waits for a block" in sluice_db("payouts", "cancel", str(kept.id)).err
     monkeypatch.setattr(resume, "is_awaited", lambda *_: False)
     assert sluice_db("payouts", "cancel", str(kept.id), "--json").json["status"] == "cancelled"
+    with connected(sluice_db):
+        assert acted() == [("payout.cancelled", str(order.id)), ("payout.cancelled", str(kept.id))]
 
 
 @pytest.mark.parametrize("status", ["pending", "approved"])
@@ -281,6 +284,7 @@ def test_a_payout_that_moved_something_else_is_listed_shown_by_the_doctor_and_se
         assert base.rows("SELECT outcome, reason, settled_by FROM payout_settlements") == [
             ("failed", "a leak", "operator")
         ]
+        assert acted() == [("payout.settled", payout_id)]
         assert_sound()
     assert "payouts to settle" not in sluice_db("doctor").out
     again = sluice_db("payouts", "settle", payout_id, "--as", "paid", "--yes")

@@ -22,6 +22,7 @@ TXID: Final = "0x" + "11" * 32
 # A call of each command, and how it ends as the owner over an empty gateway: done, or refused for want of an object.
 COMMANDS: Final[dict[str, tuple[str, int]]] = {
     "migrate": ("", 0),
+    "acts": ("", 0),
     "audit": ("", 0),
     "doctor": ("", 0),
     "rescan": ("ethereum --from 1", 1),

@@ -12,6 +12,7 @@ from models.db.base import execute, rows
 from models.spends import rows as spends
 from tests.actors.scan.world import USDT_UNITS
 from tests.actors.treasury.world import TreasuryWorld
+from tests.cli.acted import acted
 from tests.cli.conftest import CommandLine
 from tests.models.builders import USDT, merchant
 from tests.models.payouts.builders import fund
@@ -108,6 +109,7 @@ def test_a_surplus_is_adopted_once(world: TreasuryWorld, sluice: CommandLine, da
     assert adopted.json["amount"] == "30"
     assert (again.code, "no USDT beyond the books" in again.err) == (1, True)
     assert topup_rows("units", "origin")[-1] == (30 * 10**18, "adopted")
+    assert acted() == [("surplus.adopted", "USDT on ethereum")]
     world.advance()
     world.reconcile()
     assert sluice("audit").code == 0

@@ -10,6 +10,7 @@ from models.db import base, scales
 from models.db.base import execute
 from models.invariants.deposits import check
 from models.treasury import addresses, topups
+from tests.cli.acted import acted
 from tests.cli.conftest import CommandLine
 from tests.models.builders import CATALOGUE, USDT, Chain
 from tests.models.payouts.held import funded, payout
@@ -46,6 +47,7 @@ def test_a_move_is_booked_once(sluice: CommandLine, database: str, monkeypatch: 
     assert "booked before" in sluice(*MOVE, "--yes").out
     base.connect(database)
     assert base.rows("SELECT units, txid FROM treasury_moves") == [(4 * USDT, TXID)]
+    assert acted() == [("move.booked", f"USDT ethereum {TXID}")]
     # The payout of this story was approved by its maker.
     assert [violation.name for violation in check()] == ["approvers_are_others"]
 
@@ -95,3 +97,4 @@ def test_a_returned_topup_is_booked_once(
     assert sluice("treasury", "returned", "ethereum", back.txid, "--yes").code == 1
     base.connect(database)
     assert base.rows("SELECT origin, known_units FROM treasury_topups") == [("cold", 4 * USDT)]
+    assert acted() == [("return.booked", f"ethereum {back.txid}")]

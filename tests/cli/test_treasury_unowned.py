@@ -10,6 +10,7 @@ from models.db import base
 from models.ledger.ledger import EQUITY, GATEWAY, UNOWNED, Account
 from models.treasury import topups
 from models.treasury.rows import Topup
+from tests.cli.acted import acted
 from tests.cli.conftest import CommandLine
 from tests.models.builders import Chain, assert_sound
 from tests.models.ledger.figures import nets_of
@@ -50,6 +51,7 @@ def test_it_is_listed_until_it_is_kept_and_kept_once(
     assert "nothing came" in sluice("treasury", "unowned").out
     base.connect(database)
     assert nets_of(*ACCOUNTS) == [2 * ETHER, 0]
+    assert acted() == [("coin.kept", f"ethereum {came.txid}")]
     assert_sound()
 
 

@@ -14,6 +14,7 @@ from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.spends import signing_stops, unexplained, unread_departures
 from models.spends.unexplained import Part
+from tests.cli.acted import acted
 from tests.cli.conftest import CommandLine
 from tests.models.builders import CATALOGUE, merchant
 from tests.models.payout_links.builders import new_link
@@ -103,6 +104,7 @@ def test_what_no_node_can_show_is_taken_back_by_its_operator(sluice: CommandLine
     assert rows("SELECT status, block_height, reason FROM unexplained_departures") == [
         ("dismissed", None, "no explorer has it")
     ]
+    assert acted() == [("departure.dismissed", "tron c0de")]
 
     with transaction():
         assert unread_departures.note("tron", "window", {"c0de": ""}, height=9, block_hash="0x9") == 1

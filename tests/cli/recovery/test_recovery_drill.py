@@ -29,6 +29,7 @@ from models.db import base
 from models.db.base import execute, rows
 from models.payouts.rows import PayoutRow
 from models.spends import signing_stops
+from tests.cli.acted import acted
 from tests.cli.conftest import CommandLine
 from tests.cli.recovery.drill import Drill
 from tests.peers.databases.standby import Snapshot, Standby, ask
@@ -246,6 +247,7 @@ def test_an_order_repeated_after_its_writeoff_waits_and_is_adopted(drill: Drill)
     assert drill.operate(*words, "--order-id", "another", "--yes").code == 1, "it is adopted once"
     assert drill.pay_out("the same again", to).status == "confirmed"
     assert (drill.arrived(to), before - drill.equity()) == (10 + 15 + 10, 0)
+    assert acted() == [("departure.written_off", "ethereum"), ("departure.adopted", f"ethereum {lost.txid}")]
     drill.bury()
     drill.assert_agreed(3)
     assert drill.operate("audit").code == 0
@@ -262,6 +264,7 @@ def test_another_order_of_the_sum_that_was_written_off_is_released(drill: Drill)
     drill.settle_payouts()
     drill.settle_payouts()
     assert [drill.reread(each).status for each in (first, second)] == ["confirmed", "approved"]
+    assert acted() == [("departure.written_off", "ethereum"), ("payout.released", str(first.id))]
     assert drill.operate("payouts", "release", str(first.id), "--yes").code == 1
     execute("UPDATE unexplained_departures SET settled_at = settled_at - interval '7 days'")
     drill.sign()

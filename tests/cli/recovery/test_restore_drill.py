@@ -27,6 +27,7 @@ from models.db import base
 from models.db.base import execute, rows
 from models.db.migrate import migrate
 from models.spends import signing_stops
+from tests.cli.acted import acted
 from tests.cli.conftest import CommandLine
 from tests.cli.recovery.drill import Drill
 from tests.devstack.waiting import wait_for
@@ -38,6 +39,7 @@ pytestmark = pytest.mark.fresh_database
 
 PAGE: Final = (Path(__file__).parents[3] / "docs" / "backup.md").read_text(encoding="utf-8")
 NAME: Final = "sluice"
+ON_ETHEREUM: Final = "payouts on ethereum"
 QUIET_S: Final = 600
 STEP_S: Final = 30
 
@@ -213,6 +215,7 @@ class Story:
             " ORDER BY settled_by"
         )
         assert settled == [(True, "order never again"), (False, "it is a payout")]
+        assert acted() == [("departure.adopted", f"ethereum {self.never.txid}"), ("payouts.unfrozen", ON_ETHEREUM)]
 
 
 def test_from_a_dump(
