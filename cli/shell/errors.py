@@ -14,6 +14,7 @@ from core.secrets.secretbox import SecretBoxError
 from core.settings.settings import SettingsError
 from models.db.base import INSUFFICIENT_PRIVILEGE, StoreUnavailableError, pgcode
 from models.db.migrate import ChangedMigrationError, MovedClockError, PendingError
+from models.db.sessions.pooler import PoolerError
 from models.merchants.rows import (
     AmbiguousOwnerError,
     IdentityError,
@@ -59,6 +60,8 @@ _MERCHANT: Final = "`sluice merchant list` shows those that exist"
 _KINDS: Final[Mapping[type[BaseException], _Kind]] = MappingProxyType(
     {
         SettingsError: _Kind("settings.invalid", "set them as docs/settings.md says, or start `sluice dev`"),
+        # Its message has the remedy.
+        PoolerError: _Kind("postgresql.pooled", ""),
         StoreUnavailableError: _POSTGRESQL,
         psycopg2.OperationalError: _POSTGRESQL,
         LinkDownError: _REDIS,
@@ -82,6 +85,8 @@ def problem_of(error: BaseException) -> Problem | None:
     """Return the problem of an error that an operator can mend; None for a defect in our code."""
     if isinstance(error, CommandError):
         return Problem(error.code, str(error), error.remedy)
+    if isinstance(error.__cause__, PoolerError):
+        error = error.__cause__
     code = pgcode(error)
     first, *_ = str(error).splitlines() or [""]
     if code == INSUFFICIENT_PRIVILEGE:
