@@ -18,6 +18,7 @@ SUMMARIES: Final[Mapping[str, str]] = MappingProxyType(
         "webhook": "Deliveries of webhooks.",
         "rates": "Show each currency's rate in US dollars, its age and its source; a stale one prices nothing.",
         "queues": "Show each queue: its messages, the age of the oldest, its processes.",
+        "acts": "List operators' acts, newest first: who did what, when and why.",
         "audit": "Check every invariant of the stored data in one snapshot, and show the last comparisons with the"
         " chain.",
         "doctor": "Check settings, stores, providers, keystore and address pool.",
