@@ -12,7 +12,7 @@ import pytest
 
 from chains.base import ContradictionError, ProviderError
 from chains.net import http
-from chains.net.budget import budget
+from chains.net.budget import BudgetSpentError, budget
 from chains.spending import Attempt, Draft, Fate, FateKind, Output
 from chains.ton import messages, nodes
 from chains.ton.nodes import Toncenter
@@ -71,7 +71,10 @@ def test_a_recipient_flooded_in_the_block_after_its_payout(ton: World, blocks: i
     ton.chain.mine(2)
     flood(ton, FRESH, 12)
     ton.chain.mine(1 + blocks)
+    count = asked(ton, FRESH)
     assert looks(ton, draft, attempt) == [INCLUDED]
+    # The newest page, and the one of the block that has the arrival.
+    assert count() == 2
 
 
 def test_a_recipient_flooded_in_the_block_of_its_payout(ton: World) -> None:
@@ -115,14 +118,18 @@ def test_a_message_that_comes_late_to_a_busy_recipient(ton: World) -> None:
     message = next(each for each in own.outgoing if each.recipient == FRESH)
     [late] = [cell for cell in ton.chain._waiting if cell == message.cell]
     ton.chain._waiting.remove(late)
+    count = asked(ton, FRESH)
     for _ in range(3):
         flood(ton, FRESH, 15)
         ton.chain.mine()
-        assert ton.spender.fate(case(draft, attempt)).kind is WAITING
+        # More looks than pages, so that the last ones find nothing new.
+        assert [ton.spender.fate(case(draft, attempt)).kind for _ in range(4)] == [WAITING] * 4
     ton.chain._waiting.append(late)
     flood(ton, FRESH, 15)
     ton.chain.mine(3)
     assert looks(ton, draft, attempt)[-1] is INCLUDED
+    # Each page once, and the newest one of the first look.
+    assert count() <= 4 * (15 // PAGE + 1) + 1
 
 
 @pytest.mark.parametrize("expected", [(INCLUDED, ""), (FateKind.DEAD, "claim_used")])
@@ -139,9 +146,14 @@ def test_our_own_wallet_flooded_since_a_request_whose_states_are_lost(
     ton.chain.mine(9)
     ton.nodes[0].prune(ton.chain.head.id.seqno - 5)
     fates = list[Fate]()
+    looks_at_states = list[int]()
     while not fates:
+        ton.nodes[0].asked.clear()
         with suppress(TooManyError):
             fates.append(ton.spender.fate(case(draft, attempt)))
+        looks_at_states.append(ton.nodes[0].asked.count("getAddressInformation"))
+    # Old states are looked for once.
+    assert looks_at_states[0] > max(looks_at_states[1:])
     assert [(fate.kind, fate.cause) for fate in fates] == [expected]
 
 
@@ -222,21 +234,25 @@ def test_a_node_that_fails_is_asked_for_no_more_recipients(ton: World) -> None:
 
 
 def test_fifty_jetton_payouts_are_looked_at_side_by_side(ton: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fifth of the real times: a tenth of a second for each question, and ten for all of them."""
+    """At a tenth of a second for each question, a look takes less than the step's ten seconds."""
     monkeypatch.setattr(nodes, "HISTORY_PAGE", 100)
     outputs = [Output(recipient=f"0:{each * 5 % 256:02x}{each + 1:062x}", units=1_000) for each in range(50)]
     draft, attempt = ton.sent(payments(*outputs, pair=USDT))
     ton.chain.settle()
     ton.chain.mine(20)
-    real = nodes.Toncenter.ask
+    real, running, alone = nodes.Toncenter.ask, list[object](), list[object]()
 
     def slow(*args: Any, **named: Any) -> Any:
-        time.sleep(0.02)
+        alone.extend([] if running else [args])
+        running.append(args)
+        time.sleep(0.01)
+        running.pop()
         return real(*args, **named)
 
     monkeypatch.setattr(nodes.Toncenter, "ask", slow)
-    with budget(seconds=2, requests=1_000):
-        assert ton.spender.fate(case(draft, attempt)).is_success
+    assert ton.spender.fate(case(draft, attempt)).is_success
+    # Of more than a hundred questions, these did not begin while another was under way.
+    assert len(alone) < 70
 
 
 @pytest.mark.parametrize("place", [0, 1, 3])
@@ -255,6 +271,38 @@ def test_a_transaction_that_is_left_out_is_noticed(ton: World, place: int) -> No
     # It goes on where it stopped.
     ton.nodes[0].be_honest()
     assert sum(len(page) for _ in range(9) for page in walk.pages(node_of(ton))) == 12 - place
+
+
+def test_a_spend_waits_for_the_master_block_that_names_its_end(ton: World) -> None:
+    """A node may show transactions of blocks that no master block that it knows names."""
+    draft, attempt = ton.sent(payment(TON))
+    before = ton.ton.ask("getMasterchainInfo")
+    ton.chain.settle()
+    ton.nodes[0].lies["getMasterchainInfo"] = before
+    assert ton.spender.fate(case(draft, attempt)).kind is WAITING
+    ton.nodes[0].be_honest()
+    assert ton.spender.fate(case(draft, attempt)).kind is INCLUDED
+
+
+def test_another_account_s_transactions_are_not_believed(ton: World) -> None:
+    ton.nodes[0].lies["getTransactions"] = ton.ton.ask("getTransactions", address=HOT_KEY.address)
+    with pytest.raises(ContradictionError, match="another account's"):
+        next(Walk(FRESH).pages(node_of(ton)))
+
+
+def test_a_spent_budget_is_no_node_s_failure(ton: World) -> None:
+    ton.sent(payment(TON))
+    ton.chain.settle()
+    own = ton.chain.ran[HOT_KEY.address][-1].transaction
+    histories = Histories(node_of(ton), own, is_of_coin=True)
+    assert histories.arrival(own.outgoing[0]) is None
+    with budget(seconds=5, requests=0), pytest.raises(BudgetSpentError):
+        histories.find()
+    assert histories.failure is None
+    histories.begin()
+    assert histories.arrival(own.outgoing[0]) is None
+    assert histories.find()
+    assert histories.arrival(own.outgoing[0]) is not None
 
 
 def node_of(ton: World) -> Toncenter:
@@ -280,8 +328,11 @@ def test_of_kept_values_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch
 
 def test_a_kept_value_is_lent_to_one_thread_at_once() -> None:
     values = kept.Kept[str, list[str]]()
+    with values.opened("a", list) as first:
+        pass
     with values.opened("a", list) as one, values.opened("a", list) as other:
-        assert one is not other
+        assert one is first
+        assert other is not first
 
 
 def test_progress_is_kept_after_a_failure() -> None:
