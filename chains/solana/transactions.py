@@ -230,7 +230,10 @@ def _read_close(_keys: Sequence[str], _each: CompiledInstruction) -> dict[str, A
 
 
 def _read_memo(_keys: Sequence[str], each: CompiledInstruction) -> dict[str, Any]:
-    return {"memo": bytes(each.data).decode()}
+    memo = bytes(each.data).decode()
+    if "\0" in memo:
+        raise ValueError("a memo with a character that no row holds")
+    return {"memo": memo}
 
 
 _PARTS: Final[Mapping[tuple[str, int], Callable[[Sequence[str], CompiledInstruction], dict[str, Any]]]] = {

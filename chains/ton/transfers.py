@@ -86,7 +86,7 @@ def _coin_transfer(message: Message) -> CoinTransfer | None:
     if parts.bits or parts.refs:
         if parts.uint(_OPERATION_BITS) != _COMMENT:
             return None
-        memo = text_of(parts).decode()
+        memo = _memo(parts)
     return CoinTransfer(recipient=message.recipient, units=message.units, bounce=message.bounce, memo=memo)
 
 
@@ -114,4 +114,11 @@ def _text(payload: Cell) -> str:
     parts = Slice(payload)
     if parts.uint(_OPERATION_BITS) != _COMMENT:
         raise CellError("a payload that is no text")
-    return text_of(parts).decode()
+    return _memo(parts)
+
+
+def _memo(parts: Slice) -> str:
+    memo = text_of(parts).decode()
+    if "\0" in memo:
+        raise CellError("a text with a character that no row holds")
+    return memo

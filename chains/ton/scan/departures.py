@@ -4,7 +4,6 @@ Called by chains.ton.reader for transactions that the scan found leaving our add
 the request with its signature, and the address is a hash of the key, so no node can invent one.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,12 +14,13 @@ from chains.ton import boc, messages, requests
 from chains.ton.cells import Cell, CellError
 from chains.ton.credits import coin_credit, mark_of
 from chains.ton.jettons import Jetton
+from chains.ton.messages import Message
 from chains.ton.requests import MODE, Request, SignedRequest
 from chains.ton.scan.block import departure_id
 from chains.ton.slices import Slice
 from chains.ton.spends import trace
 from chains.ton.transactions import Transaction
-from chains.ton.transfers import CoinTransfer, JettonTransfer, transfer_of
+from chains.ton.transfers import TRANSFER, CoinTransfer, JettonTransfer, transfer_of
 from chains.ton.wallet import wallet_id, wallet_state
 from core.addresses import ton
 from core.catalogue.catalogue import Pair
@@ -31,6 +31,7 @@ Moves = tuple[Pair | None, tuple[Output, ...], frozenset[int]]
 
 _SEQNO_BITS = 1 + 32
 _WORD = 32
+_QUERY_BITS = 64
 _KEY_BYTES = 32
 
 
@@ -89,7 +90,7 @@ def _departure(transaction: Transaction, signed: SignedRequest, block: Block, of
     moved = [_moved(action.message) for action in request.actions]
     is_plain = not signed.changes_wallet and not signed.is_internal
     known = _in_our_form(transaction, request, moved, offered) if is_plain else None
-    pair, outputs, failed = known or _of_jettons(transaction, moved, offered) or _as_sent(transaction, offered)
+    pair, outputs, failed = known or _as_sent(transaction, offered)
     is_coin = pair is None or pair.contract is None
     gone = sum(message.units for message in transaction.outgoing) if is_coin else 0
     fee = max(0, _credited(transaction, offered) - transaction.change - gone)
@@ -131,41 +132,44 @@ def _in_our_form(
     """Return the outputs of a request in the form of our own: transfers of one coin alone. None for any other."""
     if not moved or any(action.mode != MODE for action in request.actions):
         return None
-    coins = [each for each in moved if isinstance(each, CoinTransfer)]
-    if len(coins) < len(moved):
-        return None if None in moved or coins else _of_jettons(transaction, moved, offered)
+    transfers = [each for each in moved if each is not None]
+    # '' for coin.
+    wallets = {each.jetton_wallet if isinstance(each, JettonTransfer) else "" for each in transfers}
+    if len(transfers) < len(moved) or len(wallets) > 1:
+        return None
+    wallet = wallets.pop()
+    pair = offered.pair_at(wallet, transaction.address) if wallet else offered.native
+    if wallet and pair is None:
+        return None
     left = trace.sent(transaction, request.actions)
-    return offered.native, _outputs(coins), frozenset(place for place, each in enumerate(left) if each is None)
-
-
-def _of_jettons(transaction: Transaction, moved: Iterable[Transfer | None], offered: Offered) -> Moves | None:
-    """Return the outputs in one jetton, whatever else a request asks for; None without any, or with several jettons.
-
-    The coin that leaves besides them counts as their fee.
-    """
-    transfers = [each for each in moved if isinstance(each, JettonTransfer)]
-    wallets = {each.jetton_wallet for each in transfers}
-    pair = offered.pair_at(wallets.pop(), transaction.address) if len(wallets) == 1 else None
-    return None if pair is None else (pair, _outputs(transfers), _unsent(transaction, transfers))
-
-
-def _unsent(transaction: Transaction, transfers: Iterable[JettonTransfer]) -> frozenset[int]:
-    """Return the places of the transfers of jettons for which no message left, whatever coin went along."""
-    left = Counter((each.recipient, each.body) for each in transaction.outgoing)
-    unsent = set[int]()
-    for place, each in enumerate(transfers):
-        asked = (each.jetton_wallet, messages.read(each.message()).body)
-        if left[asked]:
-            left[asked] -= 1
-        else:
-            unsent.add(place)
-    return frozenset(unsent)
+    return pair, _outputs(transfers), frozenset(place for place, each in enumerate(left) if each is None)
 
 
 def _as_sent(transaction: Transaction, offered: Offered) -> Moves:
-    """Return the coin that messages of an unknown kind took along."""
-    left = (each for each in transaction.outgoing if each.kind == "internal")
+    """Return the jettons for which a message left, in whatever form; without any, the coin of all messages.
+
+    The coin that leaves besides jettons counts as their fee.
+    """
+    left = [each for each in transaction.outgoing if each.kind == "internal"]
+    asked = [each for message in left if (each := _asked(message, transaction.address, offered)) is not None]
+    if asked:
+        pair = asked[0][0]
+        return pair, tuple(output for its, output in asked if its == pair), frozenset()
     return offered.native, tuple(Output(recipient=each.recipient, units=each.units) for each in left), frozenset()
+
+
+def _asked(message: Message, sender: str, offered: Offered) -> tuple[Pair, Output] | None:
+    """Return the jettons that a message asks the sender's jetton wallet to move; None if it asks for anything else."""
+    pair = offered.pair_at(message.recipient, sender)
+    try:
+        parts = Slice(message.body)
+        if pair is None or parts.uint(_WORD) != TRANSFER:
+            return None
+        parts.uint(_QUERY_BITS)
+        units, recipient = parts.coins(), parts.address()
+    except CellError:
+        return None
+    return (pair, Output(recipient=recipient, units=units)) if recipient else None
 
 
 def _outputs(transfers: Iterable[Transfer]) -> tuple[Output, ...]:

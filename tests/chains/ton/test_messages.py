@@ -47,7 +47,7 @@ TRANSFERS = (
 EXTERNAL_BYTES_MAX = 65_535
 
 addresses = st.binary(min_size=32, max_size=32).map(lambda account: f"0:{account.hex()}")
-memos = st.text(st.characters(exclude_categories=["Cs"]), max_size=120)
+memos = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=120)
 units = st.integers(0, 10**18)
 coin_transfers = st.builds(CoinTransfer, recipient=addresses, units=units, bounce=st.booleans(), memo=memos)
 jetton_transfers = st.builds(

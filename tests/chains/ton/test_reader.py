@@ -386,8 +386,49 @@ def test_jettons_that_leave_with_all_coin_are_lost_and_those_that_stay_are_not(c
     asked = [replace(chain.usd.transfer(HOT, OTHER, units), gas_units=gas) for units, gas in ((6, 0), (7, 500 * TON))]
     left = departed(chain, of_mode(chain, 2 + 128, *(each.message() for each in asked)))
     assert left is not None
-    assert [(each.units, place in left.failed) for place, each in enumerate(left.outputs)] == [(6, False), (7, True)]
-    assert not left.is_transfer
+    assert ([each.units for each in left.outputs], left.failed, left.is_transfer) == ([6], frozenset(), False)
+
+
+@pytest.mark.parametrize("change", ["a decoy", "another form", "a name without a number"])
+def test_no_form_of_a_request_hides_the_jettons_that_left(chain: World, change: str) -> None:
+    give_hot(chain)
+    chain.pay(chain.jettons(HOT.address, 900))
+    asked = chain.usd.transfer(HOT, OTHER, 6)
+    decoy = replace(asked, jetton_wallet=STRANGER)
+    body = Builder().uint(0x0F8A7EA5, 32).uint(7, 64).coins(6).address(OTHER).address(OTHER).bit(0).coins(1).uint(2, 3)
+    sent = {
+        "a decoy": [decoy, asked],
+        "another form": [messages.internal(asked.jetton_wallet, TON // 10, bounce=False, body=body.end())],
+        "a name without a number": [replace(asked, forward_units=1, memo="a\x00b")],
+    }
+    left = departed(chain, chain.send(HOT, *sent[change]))
+    assert left is not None
+    assert (left.pair, left.is_transfer) == (pair_of(chain.usd.jetton), False)
+    assert [(each.recipient, each.units, each.memo) for each in left.outputs] == [(OTHER, 6, "")]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        Builder().uint(0x595F07BC, 32).uint(7, 64).coins(6).address(OTHER).end(),
+        Builder().uint(0x0F8A7EA5, 32).uint(7, 64).end(),
+        Builder().uint(0x0F8A7EA5, 32).uint(7, 64).coins(6).address("").end(),
+    ],
+)
+def test_what_asks_our_jetton_wallet_for_anything_else_shows_its_coin(chain: World, body: Cell) -> None:
+    give_hot(chain)
+    wallet = chain.usd.jetton.wallet(HOT.address)
+    left = departed(chain, chain.send(HOT, messages.internal(wallet, TON, bounce=False, body=body)))
+    assert left is not None
+    assert [(each.recipient, each.units) for each in left.outputs] == [(wallet, TON)]
+
+
+def test_a_comment_that_no_row_holds_is_left_out(chain: World) -> None:
+    """PostgreSQL refuses the character: the theft would never be recorded, nor its block."""
+    give_hot(chain)
+    left = departed(chain, chain.send(HOT, coin(STRANGER, TON, memo="a\x00b")))
+    assert left is not None
+    assert (left.is_transfer, [(each.units, each.memo) for each in left.outputs]) == (False, [(TON, "")])
 
 
 def test_a_departure_that_no_block_has_is_absent(chain: World) -> None:

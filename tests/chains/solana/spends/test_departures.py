@@ -270,6 +270,23 @@ def test_a_stranger_s_transfer_that_the_hot_wallet_pays_for_costs_it_the_fee(cha
     assert (departure.outputs[0].units, departure.fee_units) == (0, body.fee_units)
 
 
+def test_a_memo_that_no_row_holds_is_left_out(chain: World) -> None:
+    """PostgreSQL refuses the character, so that the departure would stay unread for ever."""
+    body = transactions.Body(
+        payer=HOT_KEY.address, sender=HOT_KEY.address, recipient=THEIRS, units=SOL, memo="a\x00b", limit=50_000,
+        price=10**9, mark=1, reference=chain.solana.chain.head.hash,
+    )  # fmt: skip
+    message = transactions.message(body)
+    attempt = transactions.signed(message, [KEYRING.sign(HOT_KEY, message)])
+    chain.solana.send(attempt.raw)
+    chain.solana.settle()
+
+    departure = read(chain, attempt.txid)
+
+    assert departure is not None
+    assert (departure.is_transfer, [(each.units, each.memo) for each in departure.outputs]) == (False, [(SOL, "")])
+
+
 def test_what_other_keys_signed_is_disowned(chain: World) -> None:
     _, attempt = chain.paid(payment(1_000_000))
 
