@@ -15,6 +15,7 @@ from models.merchants import rows as merchants
 from models.treasury import fees
 from models.treasury.fees import FeesError
 from tests.models.builders import CATALOGUE, USDT, Chain
+from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import invoice, paid
 
 pytestmark = pytest.mark.usefixtures("sound")
@@ -70,6 +71,16 @@ def test_a_reference_names_one_taking(mine: UUID, units: int, *, mine_too: bool)
 def test_no_more_than_the_fees_is_given(mine: UUID) -> None:
     with pytest.raises(FeesError, match="less USDT than that"):
         give(mine, FEE + 1)
+
+
+def test_two_takings_at_once_are_bounded_together(mine: UUID) -> None:
+    other = merchants.create_merchant("Other").id
+    merchants.set_cosign(other, is_required=True)
+    takings = [(mine, "first"), (other, "second")]
+
+    outcomes = at_once(2, lambda number: give(takings[number][0], FEE - 1, reference=takings[number][1]))
+
+    assert [type(outcome) for outcome in outcomes if outcome is not True] == [FeesError]
 
 
 def test_fees_that_a_reorg_may_take_back_are_not_given(shop: UUID, mine: UUID, chain: Chain) -> None:
