@@ -23,6 +23,9 @@ Status = Literal["uninit", "frozen", "active", "none"]
 _STATUSES: Final[tuple[Status, ...]] = ("uninit", "frozen", "active", "none")
 _REASONS: Final[tuple[Skipped, ...]] = ("no_state", "bad_state", "no_gas")
 _TAG: Final = 0b0111
+# The first bits of messages from outside, and of those to outside.
+_EXTERNAL: Final = bytes([0b10 << 6])
+_OUT: Final = bytes([0b11 << 6])
 _ORDINARY: Final = 0b0000
 _TAG_BITS: Final = 4
 _HASH_BITS: Final = 256
@@ -103,12 +106,45 @@ class Transaction(Description):
         return self.incoming.units - sent - self.total_fees
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """The place of a transaction in its account's history. message: the hash of the message that it took, or empty.
+
+    is_external: whether the message came from outside.
+    """
+
+    hash: bytes
+    address: str
+    lt: int
+    previous_hash: bytes
+    previous_lt: int
+    message: bytes
+    is_external: bool
+
+
+def link(cell: Cell, *, workchain: int = 0) -> Link:
+    """Return the place of a transaction in its account's history, whatever its messages and phases are.
+
+    Raises CellError if it is no transaction.
+    """
+    parts = Slice(cell)
+    address, lt, previous_hash, previous_lt = _place(parts, workchain)
+    incoming = Slice(parts.ref()).optional()
+    return Link(
+        hash=cell.hash,
+        address=address,
+        lt=lt,
+        previous_hash=previous_hash,
+        previous_lt=previous_lt,
+        message=b"" if incoming is None else incoming.hash,
+        is_external=incoming is not None and incoming.data[:1] >= _EXTERNAL and incoming.data[:1] < _OUT,
+    )
+
+
 def read(cell: Cell, *, workchain: int = 0) -> Transaction:
     """Return the transaction in a cell. Raises CellError if it is not an ordinary transaction."""
     parts = Slice(cell)
-    _expect(parts.uint(_TAG_BITS) == _TAG)
-    address = f"{workchain}:{parts.uint(ACCOUNT_BITS):064x}"
-    lt, previous_hash, previous_lt = parts.uint(_LOGICAL_TIME_BITS), parts.raw(32), parts.uint(_LOGICAL_TIME_BITS)
+    address, lt, previous_hash, previous_lt = _place(parts, workchain)
     now, count = parts.uint(_WORD), parts.uint(_COUNT_BITS)
     before, after = _STATUSES[parts.uint(_STATUS_BITS)], _STATUSES[parts.uint(_STATUS_BITS)]
     incoming, outgoing = _messages(parts.ref(), count, address)
@@ -131,6 +167,13 @@ def read(cell: Cell, *, workchain: int = 0) -> Transaction:
         total_fees=total_fees,
         **{each.name: getattr(description, each.name) for each in fields(Description)},
     )
+
+
+def _place(parts: Slice, workchain: int) -> tuple[str, int, bytes, int]:
+    """Return the account, the logical time, and the hash and time of the transaction before."""
+    _expect(parts.uint(_TAG_BITS) == _TAG)
+    address = f"{workchain}:{parts.uint(ACCOUNT_BITS):064x}"
+    return address, parts.uint(_LOGICAL_TIME_BITS), parts.raw(32), parts.uint(_LOGICAL_TIME_BITS)
 
 
 def _messages(cell: Cell, count: int, address: str) -> tuple[Message, tuple[Message, ...]]:

@@ -20,7 +20,7 @@ from chains.ton.cells import CellError
 from chains.ton.messages import Message
 from chains.ton.nodes import Toncenter, ToncenterError
 from chains.ton.spends import places
-from chains.ton.spends.history import PAGES_MAX, Walk
+from chains.ton.spends.history import PAGES_MAX, Step, Walk
 from chains.ton.transactions import Transaction
 
 Arrivals = Mapping[bytes, Transaction]
@@ -141,7 +141,7 @@ class _Way:
                 break
         return arrivals
 
-    def _pages(self, node: Toncenter) -> Iterator[Sequence[Transaction]]:
+    def _pages(self, node: Toncenter) -> Iterator[Sequence[Step]]:
         newest = nodes.head(node)
         while (walk := self._window(node, newest)) is not None:
             yield from walk.pages(node)
@@ -167,5 +167,5 @@ def _state(node: Toncenter, address: str, seqno: int) -> wire.Account:
         return nodes.account(node, address)
 
 
-def _arrivals(page: Iterable[Transaction], wanted: Collection[bytes]) -> dict[bytes, Transaction]:
-    return {each.incoming.cell.hash: each for each in page if each.incoming.cell.hash in wanted}
+def _arrivals(page: Iterable[Step], wanted: Collection[bytes]) -> dict[bytes, Transaction]:
+    return {each.link.message: each.whole() for each in page if each.link.message in wanted}

@@ -42,7 +42,7 @@ class Search:
         """Return the request; None if it does not exist. Raises TooManyError if the next look has to go on."""
         pages = self._walk.pages(node) if self._result is None else ()
         for page in pages:
-            taken = (_taken(each) for each in page if each.incoming.kind == "in")
+            taken = (_taken(each.whole()) for each in page if each.link.is_external)
             self._result = next(filter(self._is_wanted, taken), None)
             if self._result is not None:
                 break

@@ -14,7 +14,7 @@ from chains.ton import boc, dictionaries, transactions
 from chains.ton.cells import Cell, CellError
 from chains.ton.credits import coin_credit, jetton_credit
 from chains.ton.slices import Builder, Slice
-from chains.ton.transactions import Transaction
+from chains.ton.transactions import Link, Transaction
 from devstack.ton.ledger import Ledger
 from tests.chains.ton.recorded import TRANSACTIONS
 from tests.chains.ton.world import FAUCET, TON, Wallet, coin, issuer
@@ -53,6 +53,36 @@ def figures(transaction: Transaction) -> dict[str, Any]:
         "destroyed": transaction.destroyed,
         "previous": (transaction.previous_hash.hex()[:8].strip("0"), transaction.previous_lt),
     }
+
+
+@pytest.mark.parametrize("name", TRANSACTIONS)
+def test_the_place_in_an_account_s_history_is_read_alone(name: str) -> None:
+    cell, whole = boc.read_base64(TRANSACTIONS[name][0]), recorded(name)
+    expected = Link(
+        hash=whole.hash,
+        address=whole.address,
+        lt=whole.lt,
+        previous_hash=whole.previous_hash,
+        previous_lt=whole.previous_lt,
+        message=whole.incoming.cell.hash,
+        is_external=whole.incoming.kind == "in",
+    )
+    assert transactions.link(cell) == expected
+    # Its messages and its phases may have any form.
+    none, empty = Builder().uint(0, 1).end(), Cell(b"", 0)
+    for messages, message in ((none, b""), (Builder().uint(0b11, 2).ref(none).ref(empty).end(), none.hash)):
+        other = Cell(cell.data, cell.bits, (messages, empty, empty))
+        seen = dataclasses.replace(expected, hash=other.hash, message=message, is_external=False)
+        assert transactions.link(other) == seen
+        with pytest.raises(CellError):
+            transactions.read(other)
+
+
+def test_another_cell_has_no_place_in_a_history() -> None:
+    cell = boc.read_base64(TRANSACTIONS["returned"][0])
+    for other in (Cell(b"", 0), Cell(cell.data, cell.bits), Cell(b"\0" + cell.data[1:], cell.bits, cell.refs)):
+        with pytest.raises(CellError):
+            transactions.link(other)
 
 
 @pytest.mark.parametrize("name", TRANSACTIONS)

@@ -14,11 +14,13 @@ from chains.base import ContradictionError, ProviderError
 from chains.net import http
 from chains.net.budget import BudgetSpentError, budget
 from chains.spending import Attempt, Draft, Fate, FateKind, Output
-from chains.ton import messages, nodes
+from chains.ton import messages, nodes, transactions
+from chains.ton.cells import Cell, CellError
 from chains.ton.nodes import Toncenter
 from chains.ton.spends import arrivals, history, kept
 from chains.ton.spends.arrivals import Histories
 from chains.ton.spends.history import TooManyError, Walk
+from chains.ton.transactions import Transaction
 from chains.ton.transfers import comment
 from tests.chains.ton.spends.test_fates import REFUSER, make
 from tests.chains.ton.spends.world import FRESH, HOT_KEY, THEIRS, USDT, World, case, payment, payments
@@ -176,6 +178,25 @@ def test_arrivals_are_kept_between_looks(ton: World) -> None:
     ton.chain.settle()
     assert ton.spender.fate(case(draft, attempt)).kind is INCLUDED
     assert count() == 1
+
+
+def test_transactions_of_a_form_of_their_own_do_not_hold_a_payout(ton: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither those of a recipient nor those of the hot wallet."""
+    draft, attempt = ton.sent(payment(TON, to=FRESH))
+    ton.chain.settle()
+    for address in (FRESH, HOT_KEY.address):
+        flood(ton, address, 3)
+    ton.chain.mine()
+    real = transactions.read
+
+    def read(cell: Cell, **named: Any) -> Transaction:
+        transaction = real(cell, **named)
+        if transaction.incoming.kind == "internal" and transaction.incoming.units < TON:
+            raise CellError("a transaction of another form")
+        return transaction
+
+    monkeypatch.setattr(transactions, "read", read)
+    assert looks(ton, draft, attempt) == [INCLUDED]
 
 
 def test_braces_in_a_comment_do_not_hold_a_payout(ton: World, monkeypatch: pytest.MonkeyPatch) -> None:
