@@ -3,11 +3,12 @@
 from typing import Any
 
 from api.http.worker import serving
-from core.settings.settings import load_settings
+from api.server_log import ServerLog
+from core.logs import log
 from models.db import counts
 from models.db.sessions import pooler
 
-_settings = load_settings(role="web")
+_settings = log.start("web", "web")
 pooler.end_behind(_settings, process="web")
 bind = _settings.listens_on
 # Of a unix socket: only its owner and group, such as the proxy's, may connect.
@@ -30,6 +31,7 @@ secure_scheme_headers = {}
 control_socket_disable = True
 # The API writes its own log, with request ids and without secrets.
 accesslog = None
+logger_class = ServerLog
 errorlog = "-"
 
 

@@ -80,6 +80,8 @@ def connections_max(queues: frozenset[str], *, threads: int) -> int:
     return threads + 1 + (2 if queues <= AWAITED_QUEUES else 0)
 
 
+if __name__ == "__main__":
+    log.begin("worker")
 GROUPS: Final = groups_of(sys.argv[1:]) if __name__ == "__main__" else ()
 THREADS: Final = sum(group.threads for group in GROUPS)
 BROKER: Final = start(served_queues(sys.argv[1:]))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from cli.shell.errors import Problem
 
 PROGRAM: Final = "sluice"
+# A platform runs it with --json, and its output is a part of the log: every line is JSON.
+RELEASE: Final = "migrate"
 # A command's function, or its group of commands.
 OPERATION = {
     "migrate": "cli.migrate:migrate",
@@ -149,7 +151,8 @@ def _misuse(error: ClickException) -> tuple[str, str]:
 
 
 def _refuse(problem: "Problem", *, code: int, as_json: bool, first: str) -> NoReturn:
-    print(plain(f"{PROGRAM}: {problem.line()}"), file=sys.stderr)
+    if not (as_json and first == RELEASE):
+        print(plain(f"{PROGRAM}: {problem.line()}"), file=sys.stderr)
     if as_json:
         remedy = problem.remedy or f"see `{PROGRAM} {first} --help`"
         print(json_text({"error": {"code": problem.code, "message": problem.message, "remedy": remedy}}))

@@ -24,7 +24,7 @@ from apscheduler.schedulers.blocking import BlockingScheduler
 from actors.queue.broker import SluiceBroker, make_broker
 from actors.queue.link import LinkDownError
 from core.logs import log
-from core.settings.settings import Settings, load_settings
+from core.settings.settings import Settings
 from models.db.sessions import pooler
 from scheduler.jobs import Job, jobs
 
@@ -94,8 +94,7 @@ def phase_s(number: int, every_s: float) -> float:
 
 def main() -> None:
     """Run until SIGTERM or SIGINT."""
-    settings = load_settings(role="scheduler")
-    log.configure(settings, process="scheduler")
+    settings = log.start("scheduler", "scheduler")
     pooler.end_behind(settings, process="scheduler")
     # APScheduler warns whenever a job comes due while its run before still waits for Redis.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)

@@ -26,7 +26,7 @@ from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
 from chains.net import at_once
-from core.logs import counters
+from core.logs import counters, outages
 from devstack.bitcoin.node import BitcoinNode
 from devstack.evm.anvil import Anvil
 from devstack.servers.postgres import Postgres
@@ -97,6 +97,13 @@ def _counts_from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     """Count from zero in each test, whose database has no counts either."""
     monkeypatch.setattr(counters._Process, "counters", counters.Counters())
     monkeypatch.setattr("models.db.counts._Process.reporter", counts.Reporter("tests"))
+
+
+@pytest.fixture(autouse=True)
+def _no_lines_of_outages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the lines by which a process reports a store's outage; their own tests have them."""
+    monkeypatch.setattr(outages._Process, "away", {})
+    monkeypatch.setattr("core.logs.outages._Process.throttle.allows", lambda _key: False)
 
 
 @pytest.fixture(autouse=True)

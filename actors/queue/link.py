@@ -21,6 +21,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError
 from redis.retry import Retry
 
+from core.logs import outages
+from core.logs.outages import StoreAwayError
 from models.db.sessions.unused import Unused
 
 Command = tuple[str | bytes | int | float, ...]
@@ -37,9 +39,11 @@ _pack: Final = cast("Callable[[Command], bytes]", pack_command)
 _TIME: Final = _pack(("TIME",))
 
 _NO_SCRIPT: Final = object()
+# The store's name in the log.
+REDIS: Final = "Redis"
 
 
-class LinkDownError(ConnectionClosed):
+class LinkDownError(ConnectionClosed, StoreAwayError):
     """Redis did not answer, or refused. Whether it carried the commands out is unknown."""
 
 
@@ -132,6 +136,7 @@ class RedisLink:
             session.close()
             raise
         self._unused.give_back(session)
+        outages.note_back(REDIS)
         return answers
 
     def close(self) -> None:
@@ -184,4 +189,5 @@ class RedisLink:
 
 
 def _down(error: Exception) -> LinkDownError:
+    outages.note_away(REDIS, f"{type(error).__name__}: {error}")
     return LinkDownError(f"{type(error).__name__}: {error}")  # type: ignore[no-untyped-call]

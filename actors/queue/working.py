@@ -28,6 +28,15 @@ SHUTDOWN_TIMEOUT_MS: Final = 25_000
 IDLE_WAIT_MS: Final = 2_000
 # dramatiq's own code for a second signal.
 KILLED: Final = 3
+# argparse's own.
+WRONG_USAGE: Final = 2
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """End the process with a line of the log."""
+        log.critical("process.not_started", problems=[message, " ".join(self.format_usage().split())])
+        sys.exit(WRONG_USAGE)
 
 
 class Group(NamedTuple):
@@ -42,7 +51,7 @@ def groups_of(arguments: Sequence[str]) -> tuple[Group, ...]:
 
     A group's threads serve no other: `-Q invoices -t 2 -Q chain -t 4` keeps calls from waiting for chains.
     """
-    parser = argparse.ArgumentParser(prog="python -m actors.main", allow_abbrev=False)
+    parser = _Parser(prog="python -m actors.main", allow_abbrev=False)
     parser.add_argument("-Q", "--queues", nargs="+", action="append", help="queues to serve; all without it")
     parser.add_argument(
         "-t", "--threads", type=int, action="append", required=True, help="messages processed at once, for each -Q"

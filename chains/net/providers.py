@@ -23,7 +23,7 @@ from chains.base import (
     ProviderError,
     witnesses_needed,
 )
-from chains.net import at_once, budget
+from chains.net import at_once, budget, usage
 from chains.net.at_once import Decides, majority
 from chains.net.http import RateLimitedError, RefusedError
 from chains.net.json_rpc import JsonRpc
@@ -288,7 +288,13 @@ class Providers(Generic[C]):
                 "provider.contradicted", network=self._network.code, provider=node.number + 1, problem=str(error)
             )
         elif not isinstance(error, (RefusedError, NotYetError)):
-            log.warning("provider.failed", network=self._network.code, problem=str(error))
+            log.warning(
+                "provider.failed",
+                network=self._network.code,
+                provider=node.number + 1,
+                call=usage.last_call(),
+                problem=str(error),
+            )
 
     def _askable(self) -> list[Node[C]]:
         """Return the nodes that may be asked: silent ones only now and then, while there are others."""

@@ -136,12 +136,15 @@ class Usage:
         )
 
 
+# The last call of the node that is being asked, or was asked last.
+_called: ContextVar[str] = ContextVar("last_call", default="")
 _asked: ContextVar[tuple[Usage, Kind] | None] = ContextVar("asked_node", default=None)
 
 
 @contextmanager
 def asking(usage: Usage, kind: Kind) -> Iterator[None]:
     """Attribute the calls inside the block to a node and a kind of question."""
+    _called.set("")
     token = _asked.set((usage, kind))
     try:
         yield
@@ -161,8 +164,14 @@ def current_kind() -> Kind | None:
     return asked and asked[1]
 
 
+def last_call() -> str:
+    """Return the last call of this thread's last question; '' if it ended before any."""
+    return _called.get()
+
+
 def calling(method: str) -> AbstractContextManager[None]:
     """Count a call of the node that is being asked as under way inside the block."""
+    _called.set(method)
     asked = _asked.get()
     return nullcontext() if asked is None else asked[0].calling(asked[1], method)
 

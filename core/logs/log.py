@@ -1,7 +1,8 @@
 """Configures logging, once per process, for our events and for those of every library. Called by entry points.
 
-One line per event on stderr: JSON in production, readable in development. Every line passes core.logs.redact. Code logs
-with `structlog.get_logger()`, an event name with dots and keyword facts.
+One line per event on stderr: JSON in production, readable in development, from a failed start on. Every line passes
+core.logs.quiet and core.logs.redact. Code logs with `structlog.get_logger()`, an event name with dots and keyword
+facts.
 """
 
 import logging
@@ -14,17 +15,41 @@ from typing import Final, cast
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from core.logs import counters
+from core.logs.quiet import Quiet, show_repeats
 from core.logs.redact import Redactor, secrets_of
 from core.logs.reports import Report, reporting
-from core.settings.settings import Settings
+from core.settings.rules import Start
+from core.settings.settings import Settings, SettingsError, first_look, load_settings
 
 # They log each job or connection at INFO, which drowns important events.
 _CHATTY = ("apscheduler", "urllib3", "asyncio", "aiohttp", "web3", "tronpy", "peewee")
 
 _log = structlog.stdlib.get_logger("sluice")
 
-COUNTED_LEVELS: Final = frozenset({"warning", "error", "critical"})
+# The code with which a process ends that does not start.
+NOT_STARTED: Final = 1
+
+
+def begin(process: str) -> None:
+    """Log as production does until configure() knows the settings, so that a failed start is a line, too.
+
+    Does nothing in development, whose failed start is read by a person.
+    """
+    look = first_look()
+    if look.is_production:
+        _install(process, Redactor(look.secrets), level="info", renderer=_JSON)
+
+
+def start(process: str, role: Start) -> Settings:
+    """Return the settings, with the log configured by them, or end the process with a line that lists their problems."""
+    begin(process)
+    try:
+        settings = load_settings(role=role)
+        configure(settings, process=process)
+        return settings
+    except SettingsError as error:
+        _log_uncaught(type(error), error, error.__traceback__)
+        sys.exit(NOT_STARTED)
 
 
 def configure(settings: Settings, *, process: str) -> None:
@@ -32,33 +57,43 @@ def configure(settings: Settings, *, process: str) -> None:
 
     Raises SettingsError if the settings ask for a package that is missing.
     """
+    report, renderer = reporting(settings), _renderer(settings)
+    _install(process, Redactor(secrets_of(settings)), level=settings.log_level, renderer=renderer, report=report)
+    # A record that cannot be formatted would print its arguments, past the redaction.
+    logging.raiseExceptions = settings.environment == "development"
+    # A command says them when it is asked, by `sluice doctor`.
+    for warning in settings.warnings() if process != "cli" else ():
+        _log.warning("settings.development_only", what=warning)
+
+
+def _install(
+    process: str, redactor: Redactor, *, level: str, renderer: Processor, report: Report | None = None
+) -> None:
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=_before_formatting(process),
         processors=[
+            show_repeats,
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             # Text without local variables: these would show the settings.
             structlog.processors.format_exc_info,
-            _redacting(Redactor(secrets_of(settings))),
-            _reporting(reporting(settings)),
-            _renderer(settings),
+            _redacting(redactor),
+            _reporting(report),
+            renderer,
         ],
     )
     structlog.configure(
         processors=[*_before_formatting(process), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        wrapper_class=structlog.make_filtering_bound_logger(settings.log_level),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter)
-    _take_over(handler, settings.log_level.upper())
-    # A record that cannot be formatted would print its arguments, past the redaction.
-    logging.raiseExceptions = settings.environment == "development"
+    handler.addFilter(Quiet())
+    _take_over(handler, level.upper())
+    logging.captureWarnings(capture=True)
     sys.excepthook = _log_uncaught
     threading.excepthook = _log_uncaught_in_thread
-    # A command says them when it is asked, by `sluice doctor`.
-    for warning in settings.warnings() if process != "cli" else ():
-        _log.warning("settings.development_only", what=warning)
 
 
 def bind_request(request_id: str) -> None:
@@ -68,21 +103,14 @@ def bind_request(request_id: str) -> None:
 
 
 def _before_formatting(process: str) -> list[Processor]:
-    facts = {"process": process, "pid": os.getpid()}
-
-    def count_line(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-        if event["level"] in COUNTED_LEVELS:
-            counters.count("sluice_log_lines", event["level"])
-        return event
-
     def add_facts(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-        return {**facts, **event}
+        # Asked each time: a worker of gunicorn keeps loggers that its master has used.
+        return {"process": process, "pid": os.getpid(), **event}
 
     return [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
         structlog.processors.add_log_level,
-        count_line,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         add_facts,
     ]
@@ -104,9 +132,12 @@ def _reporting(report: Report | None) -> Processor:
     return pass_on
 
 
+_JSON: Final = structlog.processors.JSONRenderer(sort_keys=False, ensure_ascii=False)
+
+
 def _renderer(settings: Settings) -> Processor:
     if settings.log_format == "json":
-        return structlog.processors.JSONRenderer(sort_keys=False, ensure_ascii=False)
+        return _JSON
     return structlog.dev.ConsoleRenderer(
         colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback, pad_event_to=32
     )
@@ -127,6 +158,11 @@ def _take_over(handler: logging.Handler, level: str) -> None:
 
 def _log_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     if issubclass(kind, KeyboardInterrupt):
+        return
+    if isinstance(error, SettingsError):
+        # Behind a colon the text of a variable with a secret's name would be redacted.
+        problems = [problem.replace(": ", " - ", 1) for problem in error.problems]
+        _log.critical("process.not_started", problems=problems)
         return
     _log.critical("process.uncaught", exc_info=(kind, error, trace))
 

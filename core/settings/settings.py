@@ -5,11 +5,12 @@ not set, the strict rules of production apply, so that a forgotten variable cann
 """
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, NamedTuple, Self
 from urllib.parse import quote, urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -335,6 +336,24 @@ def load_settings(env: Mapping[str, str] | None = None, *, role: Start = "cli") 
     if problems:
         raise SettingsError(problems, database_url=values.get("DATABASE_URL", ""))
     return settings
+
+
+# Names of variables whose values may hold a secret.
+_SECRET_VARIABLE = re.compile(r"(KEYS?|TOKEN|PASSPHRASE|PASSWORD|SECRET|MNEMONIC|DATA|DSN|URLS?)$")
+
+
+class FirstLook(NamedTuple):
+    """The facts about the environment that are needed before it is judged. secrets: texts that may be secret."""
+
+    is_production: bool
+    secrets: tuple[str, ...]
+
+
+def first_look() -> FirstLook:
+    """Return whether the environment is production's, and the texts that a failed start may not show."""
+    values = [value for name, value in os.environ.items() if _SECRET_VARIABLE.search(name)]
+    parts = [part for value in values for part in value.split(",")]
+    return FirstLook(os.environ.get("ENVIRONMENT") != "development", (*values, *parts))
 
 
 def given_names() -> frozenset[str]:

@@ -22,6 +22,7 @@ import psycopg2.extensions
 import psycopg2.extras
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
+from core.logs import outages
 from models.db import after_commit
 from models.db.sessions import dead_peers, pooler
 from models.db.sessions.unused import Unused
@@ -49,6 +50,12 @@ _DRIVER_ERRORS: Final = (
 )
 
 
+# As when it is read-only.
+_REFUSED: Final = (psycopg2.InternalError, peewee.InternalError)
+# The store's name in the log.
+POSTGRESQL: Final = "PostgreSQL"
+
+
 class _Database(peewee.PostgresqlDatabase):
     """A connection per thread. Opening one does not block other threads, and every wait has a limit."""
 
@@ -74,6 +81,7 @@ class _Database(peewee.PostgresqlDatabase):
             with dead_peers.answering.connecting():
                 connection = self._open()
             connection.watch(self.statement_timeout_ms)
+            outages.note_back(POSTGRESQL)
         self._state.set_connection(connection)
         return True
 
@@ -158,7 +166,7 @@ psycopg2.extensions.register_adapter(float, _refuse_float)
 psycopg2.extras.register_uuid()
 
 
-class StoreUnavailableError(Exception):
+class StoreUnavailableError(outages.StoreAwayError):
     """PostgreSQL cannot be reached. Nothing of the step took effect, unless it was cut at COMMIT."""
 
 
@@ -248,9 +256,19 @@ def run(sql: str, params: Params = ()) -> Any:
     except _DRIVER_ERRORS as error:
         _drop_ended()
         if _is_connection_loss(error):
+            outages.note_away(POSTGRESQL, str(error))
             raise StoreUnavailableError(str(error)) from error
+        _note_refusal(error)
+        raise
+    except _REFUSED as error:
+        _note_refusal(error)
         raise
     return cursor
+
+
+def _note_refusal(error: Exception) -> None:
+    if pgcode(error) in outages.REFUSALS:
+        outages.note_refusal(POSTGRESQL, str(error))
 
 
 def _is_connection_loss(error: Exception) -> bool:
@@ -327,7 +345,12 @@ def transaction() -> Iterator[None]:
     except _DRIVER_ERRORS as error:
         _drop_ended()
         if _is_connection_loss(error):
+            outages.note_away(POSTGRESQL, str(error))
             raise StoreUnavailableError(str(error)) from error
+        _note_refusal(error)
+        raise
+    except _REFUSED as error:
+        _note_refusal(error)
         raise
     finally:
         _step.ends_at = None

@@ -43,7 +43,9 @@ def commands(procfile: str) -> dict[str, str]:
 
 
 def test_each_line_of_the_procfile_has_a_unit_with_its_command() -> None:
-    wanted = commands("Procfile") | commands("Procfile.small") | {RELEASE: f"{HOME}/.venv/bin/python -m cli migrate"}
+    wanted = (
+        commands("Procfile") | commands("Procfile.small") | {RELEASE: f"{HOME}/.venv/bin/python -m cli migrate --json"}
+    )
 
     assert {name: values(UNITS / name, "ExecStart") for name in SERVICES} == {name: [c] for name, c in wanted.items()}
 

@@ -102,7 +102,7 @@ def test_a_signal_ends_the_scheduler_at_once(redis_url: str, number: signal.Sign
 def test_without_redis_the_scheduler_reports_it_and_ends_quickly() -> None:
     process = Process(NOWHERE)
     try:
-        process.wait_for("scheduler.redis_away")
+        process.wait_for("store.away")
         code, took_s = process.stop()
     finally:
         process.kill()
@@ -130,7 +130,7 @@ def test_the_scheduler_notifies_again_after_an_outage_of_redis(
     try:
         eventually(lambda: rung(broker, "webhooks") == 1)
         valkey.stop()
-        process.wait_for("scheduler.redis_away")
+        process.wait_for("store.away")
         valkey.start()
         broker.link.close()
         eventually(lambda: rung(broker, "webhooks") == 1)

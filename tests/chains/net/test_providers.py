@@ -531,7 +531,9 @@ def test_a_failure_is_logged_without_the_nodes_address(monkeypatch: pytest.Monke
     with answering(Raw(status=502)) as node, structlog.testing.capture_logs() as logs, pytest.raises(ProviderError):
         head(providers(node.url))
 
-    assert [entry["event"] for entry in logs] == ["provider.failed"]
+    assert [(entry["event"], entry["provider"], entry["call"]) for entry in logs] == [
+        ("provider.failed", 1, "ethereum: eth_chainId")
+    ]
     assert "secret-key" not in repr(logs)
 
 

@@ -1,0 +1,152 @@
+"""In production every line that a process writes is JSON, from a failed start on, and holds no secret."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import redis
+
+from actors.queue.broker import SluiceBroker
+from actors.queue.schedule import DOORBELLS
+from devstack.supervise.ports import free_port
+from tests.actors.conftest import broker, server
+from tests.actors.queue.workers import NAMESPACE, eventually
+
+__all__ = ["broker", "server"]
+
+ROOT: Final = Path(__file__).parents[2]
+SECRET: Final = "hunter2hunter2"
+# Without SECRET_KEYS no process of production starts.
+ENVIRONMENT: Final = {
+    "PATH": os.environ["PATH"],
+    "DATABASE_URL": f"postgresql://sluice:{SECRET}@127.0.0.1:1/none",
+    "REDIS_URL": f"redis://:{SECRET}@127.0.0.1:1/0",
+    "BASE_URL": "https://pay.example",
+}
+LINES: Final = {
+    "web": ("-m", "gunicorn", "api.wsgi:app"),
+    "worker": ("-m", "actors.main", "-Q", "invoices", "-t", "1"),
+    "signer": ("-m", "actors.main", "-Q", "signer", "-t", "1"),
+    "scheduler": ("-m", "scheduler"),
+    "release": ("-m", "cli", "migrate", "--json"),
+}
+WRONG_USAGE: Final = ("-m", "actors.main", "-Q", "invoices", "-t", "none")
+WRONG_QUEUE: Final = ("-m", "actors.main", "-Q", "invoicse", "-t", "1")
+
+
+def lines_of(command: tuple[str, ...], **more: str) -> list[dict[str, Any]]:
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=ENVIRONMENT | more,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert SECRET not in done.stdout + done.stderr
+    return [json.loads(line) for line in (done.stdout + done.stderr).splitlines()]
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_failed_start_is_one_line_of_json_without_secrets(name: str) -> None:
+    *others, line = lines_of(LINES[name])
+
+    assert "SECRET_KEYS" in str(line.get("problems", line.get("error")))
+    # A signer tries to write the reason into its row.
+    assert [each["event"] for each in others] == (["store.away"] if name == "signer" else [])
+
+
+@pytest.mark.parametrize("command", [WRONG_USAGE, WRONG_QUEUE])
+def test_a_wrong_command_line_is_one_line_of_json(command: tuple[str, ...]) -> None:
+    (line,) = lines_of(command)
+
+    assert line["level"] == "critical"
+    assert line["event"] in {"process.not_started", "process.uncaught"}
+
+
+def outage_lines(command: tuple[str, ...], environment: dict[str, str], disturb: Callable[[], None]) -> list[str]:
+    """Return the events that a process logs from its start to its end, in production's form."""
+    process = subprocess.Popen(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        disturb()
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+    assert SECRET not in output
+    lines = [json.loads(line) for line in output.splitlines()]
+    return [line["event"] for line in lines if line.get("logger") != "gunicorn.error" and line["level"] != "info"]
+
+
+@pytest.fixture
+def environment(redis_url: str) -> dict[str, str]:
+    """A gateway whose PostgreSQL is away."""
+    return {
+        "PATH": os.environ["PATH"],
+        "ENVIRONMENT": "development",
+        "LOG_FORMAT": "json",
+        "DATABASE_URL": ENVIRONMENT["DATABASE_URL"],
+        "REDIS_URL": redis_url,
+        "REDIS_NAMESPACE": NAMESPACE,
+        "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
+    }
+
+
+def test_a_worker_without_postgresql_says_so_in_one_line(
+    environment: dict[str, str], broker: SluiceBroker, server: redis.Redis
+) -> None:
+    actors = [row.actor for row in DOORBELLS.values() if row.queue == "maintenance"]
+
+    def disturb() -> None:
+        for _ in range(3):
+            for actor in actors:
+                broker.ring(actor)
+            eventually(lambda: broker.do_qsize("maintenance") == 0 and not server.keys("*:__acks__.*.maintenance"))
+
+    events = outage_lines(("-m", "actors.main", "-Q", "maintenance", "-t", "4"), environment, disturb)
+
+    assert [event for event in events if event != "settings.development_only"] == ["store.away"]
+
+
+def test_a_web_process_without_postgresql_says_so_in_one_line(environment: dict[str, str]) -> None:
+    port = free_port()
+    base_url = f"http://127.0.0.1:{port}"
+
+    def status(path: str) -> int:
+        try:
+            with urllib.request.urlopen(f"{base_url}{path}", timeout=60) as answer:  # noqa: S310 - our own
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+        except OSError:
+            return 0
+
+    def disturb() -> None:
+        eventually(lambda: status("/healthz") == 200)
+        for _ in range(10):
+            assert {status(path) for path in ("/readyz", "/v1/currencies", "/pay/1")} >= {503}
+            status("/metrics")
+
+    events = outage_lines(("-m", "gunicorn", "api.wsgi:app"), environment | {"PORT": str(port)}, disturb)
+
+    assert [event for event in events if event != "settings.development_only"] == ["store.away"]
