@@ -41,15 +41,15 @@ def begin(process: str) -> None:
 
 
 def start(process: str, role: Start) -> Settings:
-    """Return the settings, with the log configured by them, or end the process with a line that lists their problems."""
+    """Return the settings and configure the log by them, or end the process with a line that lists their problems."""
     begin(process)
     try:
         settings = load_settings(role=role)
         configure(settings, process=process)
-        return settings
     except SettingsError as error:
         _log_uncaught(type(error), error, error.__traceback__)
         sys.exit(NOT_STARTED)
+    return settings
 
 
 def configure(settings: Settings, *, process: str) -> None:

@@ -253,22 +253,22 @@ def run(sql: str, params: Params = ()) -> Any:
     try:
         cursor = db.cursor()
         cursor.execute(sql, params or None)
-    except _DRIVER_ERRORS as error:
+    except (*_DRIVER_ERRORS, *_REFUSED) as error:
         _drop_ended()
-        if _is_connection_loss(error):
-            outages.note_away(POSTGRESQL, str(error))
+        if _note(error):
             raise StoreUnavailableError(str(error)) from error
-        _note_refusal(error)
-        raise
-    except _REFUSED as error:
-        _note_refusal(error)
         raise
     return cursor
 
 
-def _note_refusal(error: Exception) -> None:
-    if pgcode(error) in outages.REFUSALS:
+def _note(error: Exception) -> bool:
+    """Report an outage or a refusal, once a minute; return True if the connection is lost."""
+    is_lost = isinstance(error, _DRIVER_ERRORS) and _is_connection_loss(error)
+    if is_lost:
+        outages.note_away(POSTGRESQL, str(error))
+    elif pgcode(error) in outages.REFUSALS:
         outages.note_refusal(POSTGRESQL, str(error))
+    return is_lost
 
 
 def _is_connection_loss(error: Exception) -> bool:
@@ -342,15 +342,10 @@ def transaction() -> Iterator[None]:
     try:
         with after_commit.kept_back(), db.atomic():
             yield
-    except _DRIVER_ERRORS as error:
+    except (*_DRIVER_ERRORS, *_REFUSED) as error:
         _drop_ended()
-        if _is_connection_loss(error):
-            outages.note_away(POSTGRESQL, str(error))
+        if _note(error):
             raise StoreUnavailableError(str(error)) from error
-        _note_refusal(error)
-        raise
-    except _REFUSED as error:
-        _note_refusal(error)
         raise
     finally:
         _step.ends_at = None
