@@ -15,6 +15,7 @@ from typing import Final, cast
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from core.logs.outages import StoreAwayError, first_line
 from core.logs.quiet import Quiet, show_repeats
 from core.logs.redact import Redactor, secrets_of
 from core.logs.reports import Report, reporting
@@ -158,6 +159,9 @@ def _take_over(handler: logging.Handler, level: str) -> None:
 
 def _log_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     if issubclass(kind, KeyboardInterrupt):
+        return
+    if isinstance(error, StoreAwayError):
+        _log.critical("process.not_started", problems=[first_line(str(error))])
         return
     if isinstance(error, SettingsError):
         # Behind a colon the text of a variable with a secret's name would be redacted.

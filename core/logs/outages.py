@@ -43,7 +43,7 @@ def note_away(store: str, reason: str) -> None:
         is_reported = _Process.throttle.allows(store)
         _Process.away[store] = time.monotonic(), is_reported
     if is_reported:
-        log.error("store.away", store=store, reason=_first_line(reason))
+        log.error("store.away", store=store, reason=first_line(reason))
 
 
 def note_back(store: str) -> None:
@@ -59,7 +59,7 @@ def note_back(store: str) -> None:
 def note_refusal(store: str, reason: str) -> None:
     """Report, once a minute, that a store answers and takes no write or connection."""
     if _Process.throttle.allows(f"{store} refuses"):
-        log.error("store.refused", store=store, reason=_first_line(reason))
+        log.error("store.refused", store=store, reason=first_line(reason))
 
 
 def is_any_away() -> bool:
@@ -67,5 +67,6 @@ def is_any_away() -> bool:
     return bool(_Process.away)
 
 
-def _first_line(text: str) -> str:
+def first_line(text: str) -> str:
+    """Return the reason in a driver's message, whose further lines repeat it."""
     return next(iter(text.splitlines()), "")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -14,15 +16,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import redis
 
 from actors.queue.broker import SluiceBroker
 from actors.queue.schedule import DOORBELLS
+from devstack.servers.postgres import Postgres
 from devstack.supervise.ports import free_port
-from tests.actors.conftest import broker, server
+from tests.actors.conftest import broker
 from tests.actors.queue.workers import NAMESPACE, eventually
+from tests.peers.databases.worker_database import admin
 
-__all__ = ["broker", "server"]
+__all__ = ["broker"]
 
 ROOT: Final = Path(__file__).parents[2]
 SECRET: Final = "hunter2hunter2"
@@ -109,23 +112,45 @@ def environment(redis_url: str) -> dict[str, str]:
         "REDIS_URL": redis_url,
         "REDIS_NAMESPACE": NAMESPACE,
         "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
+        "ADDRESS_PUBLIC_KEY": base64.b64encode(b"k" * 32).decode(),
     }
 
 
-def test_a_worker_without_postgresql_says_so_in_one_line(
-    environment: dict[str, str], broker: SluiceBroker, server: redis.Redis
+@pytest.mark.fresh_database
+def test_a_worker_that_loses_postgresql_says_so_in_one_line_and_its_return_in_another(
+    environment: dict[str, str], database_url: str, postgres: Postgres, broker: SluiceBroker
 ) -> None:
+    name = database_url.rpartition("/")[2]
     actors = [row.actor for row in DOORBELLS.values() if row.queue == "maintenance"]
 
+    def work(*rung: str) -> None:
+        for actor in rung:
+            broker.ring(actor)
+        eventually(lambda: broker.do_qsize("maintenance") == 0)
+
     def disturb() -> None:
-        for _ in range(3):
-            for actor in actors:
-                broker.ring(actor)
-            eventually(lambda: broker.do_qsize("maintenance") == 0 and not server.keys("*:__acks__.*.maintenance"))
+        eventually(lambda: broker.heartbeats.consumers("maintenance"))
+        with admin(postgres) as cursor:
+            cursor.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+            cursor.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
+            for _ in range(3):
+                work(*actors)
+                time.sleep(0.5)
+            cursor.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+        work("watch_clock")
+        time.sleep(0.5)
 
-    events = outage_lines(("-m", "actors.main", "-Q", "maintenance", "-t", "4"), environment, disturb)
+    more = {"DATABASE_URL": database_url}
+    events = outage_lines(("-m", "actors.main", "-Q", "maintenance", "-t", "4"), environment | more, disturb)
 
-    assert [event for event in events if event != "settings.development_only"] == ["store.away"]
+    assert [event for event in events if event != "settings.development_only"] == ["store.away", "store.back"]
+
+
+def test_a_worker_that_starts_without_postgresql_names_it_in_a_line(environment: dict[str, str]) -> None:
+    *_, line = lines_of(LINES["worker"], **environment)
+
+    assert line["event"] == "process.not_started"
+    assert "Connection refused" in line["problems"][0]
 
 
 def test_a_web_process_without_postgresql_says_so_in_one_line(environment: dict[str, str]) -> None:
