@@ -90,7 +90,7 @@ def _install(
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter)
-    handler.addFilter(Quiet())
+    handler.addFilter(Quiet(is_command=process == "cli"))
     _take_over(handler, level.upper())
     logging.captureWarnings(capture=True)
     sys.excepthook = _log_uncaught

@@ -23,6 +23,7 @@ SERVER_ERROR: Final = 500
 COUNTED: Final = frozenset({"warning", "error", "critical"})
 # Facts that differ between lines which say the same.
 VOLATILE: Final = frozenset({"timestamp", "request_id", "call_id", "took_ms", "late_ms", "so_far", "exc_info"})
+OUTAGES: Final = frozenset({"store.away", "store.back", "store.refused"})
 # Each repeats, for its own part of the work, that a store is away.
 CONSEQUENCES: Final = frozenset({
     "address_pool.not_filled_ahead", "attention.unreadable", "call.answer_lost", "call.store_refused",
@@ -37,8 +38,10 @@ class Quiet(logging.Filter):
     Critical lines always pass, and so do those below warnings.
     """
 
-    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, *, is_command: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
+        """Take if the process is a command, which ends by a line about a store that is away."""
         super().__init__()
+        self._is_command = is_command
         self._clock = clock
         self._lock = threading.Lock()
         # When a line was written last, and how many were left out since.
@@ -46,6 +49,8 @@ class Quiet(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return True if a line is to be written; count it then."""
+        if self._is_command and _facts(record)["event"] in OUTAGES:
+            return False
         if record.levelno < logging.CRITICAL and (_is_consequence(record) or self._is_repeated(record)):
             return False
         level = record.levelname.lower()

@@ -268,7 +268,7 @@ def test_a_question_that_is_answered_by_no_ends_quietly(sluice: CommandLine, mon
 
 
 @pytest.mark.parametrize(
-    "words", [("merchant", "list"), ("migrate",), ("audit",), ("payment", "list"), ("payouts", "frozen"), ("rates",)]
+    "words", [("merchant", "list"), ("audit",), ("payment", "list"), ("payouts", "frozen"), ("rates",)]
 )
 def test_a_missing_database_is_reported_in_a_line_with_its_remedy(sluice: CommandLine, words: tuple[str, ...]) -> None:
     outcome = sluice(*words, "--json")
@@ -277,6 +277,14 @@ def test_a_missing_database_is_reported_in_a_line_with_its_remedy(sluice: Comman
     assert outcome.err.endswith("; start PostgreSQL or correct DATABASE_URL, then `sluice doctor`\n")
     assert len(outcome.err.splitlines()) == 1
     assert outcome.json["error"]["code"] == "postgresql.unavailable"
+
+
+def test_a_release_says_everything_in_a_line_of_json(sluice: CommandLine) -> None:
+    outcome = sluice("migrate", "--json")
+
+    assert (outcome.code, outcome.err, len(outcome.out.splitlines())) == (1, "", 1)
+    assert outcome.json["error"]["code"] == "postgresql.unavailable"
+    assert sluice("migrate").err.startswith("sluice: PostgreSQL cannot be used: ")
 
 
 def test_a_command_without_its_packages_names_them(sluice: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,3 +140,10 @@ def test_a_store_s_absence_is_one_line_and_its_return_another(monkeypatch: pytes
         ("store.refused", "read-only"),
     ]
     assert not outages.is_any_away()
+
+
+def test_a_command_leaves_outages_to_its_own_line() -> None:
+    command = Quiet(is_command=True)
+
+    assert not any(command.filter(record(event, logging.ERROR)) for event in ("store.away", "store.back"))
+    assert command.filter(record("payout.postponed"))
