@@ -7,6 +7,7 @@ import textwrap
 import threading
 
 import pytest
+import structlog
 
 from actors.queue.broker import SluiceBroker
 from actors.queue.working import KILLED, Group, groups_of, start, stop
@@ -32,11 +33,12 @@ def test_each_group_of_queues_has_the_threads_of_the_command_line() -> None:
         "-Q chain -t 1 -t 1",
     ],
 )
-def test_a_wrong_command_line_prints_the_usage(line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
+def test_a_wrong_command_line_is_logged_with_the_usage(line: str) -> None:
+    with structlog.testing.capture_logs() as logs, pytest.raises(SystemExit):
         groups_of(line.split())
 
-    assert "usage: python -m actors.main" in capsys.readouterr().err
+    assert [entry["event"] for entry in logs] == ["process.not_started"]
+    assert "usage: python -m actors.main" in logs[0]["problems"][1]
 
 
 def test_a_group_that_is_busy_holds_up_no_other(broker: SluiceBroker) -> None:
