@@ -15,6 +15,7 @@ from falcon import App, Request, Response
 from actors.queue.merchant_limits import Shares
 from api import availability
 from api.availability import Availability, Usable
+from api.documentation.pages import Documentation
 from api.endpoints import Endpoint
 from api.gateway import Caller, Gateway, Queues
 from api.health.attention import Attention
@@ -119,6 +120,9 @@ def _add_routes(app: App[Request, Response], gateway: Gateway) -> None:
         app.add_route(path, Resource(gateway, endpoints))
     static = static_files()
     app.add_route("/static/{name}", static)
+    documentation = Documentation(gateway.settings, static)
+    app.add_route("/docs", documentation)
+    app.add_route("/docs/{name}", documentation)
     app.add_route("/logo/{digest}", Logos(gateway.reads))
     app.add_route("/pay/{invoice_id}", PaymentPage(gateway, static))
     if gateway.settings.development_desk_url is not None:

@@ -11,7 +11,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 ROOMS: Final = ("core", "models", "chains", "actors", "api", "scheduler", "cli", "devstack")
-OURS: Final = {*ROOMS, "tests", "bench"}
+OURS: Final = {*ROOMS, "tests", "bench", "sdk", "sluice_client"}
 # It needs servers and tools that no operator installs.
 STACK: Final = ROOT / "devstack"
 
