@@ -319,7 +319,7 @@ class FateKind(Enum):
 
     # In no block: nowhere yet, or in a node's pool.
     WAITING = "waiting"
-    # One of our attempts is in a block of the chain.
+    # One of our attempts is in a block of the chain. All that it moves has left our addresses.
     INCLUDED = "included"
     # Its claim was used for good, at the depth asked for, and not by any of our attempts; or it expired for good.
     DEAD = "dead"
@@ -336,7 +336,8 @@ Cause = Literal["", "expired", "claim_used"]
 class OutputFate:
     """The effect of an included spend for one output. Only "none" ever returns the held amount."""
 
-    effect: Effect
+    # None while it is not known: the transfer has left our wallet for good, and is still on its way.
+    effect: Effect | None
     # For "other": the units that left the sender and that reached the recipient, by the token's own logs.
     left_units: int = 0
     arrived_units: int = 0
@@ -364,6 +365,7 @@ class Fate:
     # Only for DEAD.
     cause: Cause = ""
     txid: str = ""
+    # The block by which everything that the fate shows has happened.
     height: int = 0
     block_hash: str = ""
     # Only for INCLUDED: one for each output of the intent, in its order.

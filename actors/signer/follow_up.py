@@ -41,7 +41,7 @@ from core.catalogue.families import traits_of
 from core.logs.checkpoints import reached
 from core.money import rescale_down
 from core.rates.pricing import CENTS
-from models.db.base import transaction
+from models.db.base import app_now, transaction
 from models.db.clock import FUTURE_MAX_S
 from models.outcomes import payout_hooks
 from models.payouts import freezes
@@ -73,6 +73,9 @@ PATIENCE_MIN_S: Final = 60
 LOOK_MAX_S: Final = 15
 LOOK_CONFIRMED_MAX_S: Final = 60
 LOOK_UNKNOWN_S: Final = 60
+# Outputs on their way to their recipients are looked for after this part of the time since the last one arrived.
+LOOK_UNDELIVERED_PARTS: Final = 4
+LOOK_UNDELIVERED_MAX_S: Final = 60
 # Why a payout stays sent that only one provider shows as included.
 ALONE: Final = "one provider alone tells that it was included"
 
@@ -102,7 +105,19 @@ def _look_again_s(network: Network, spend: SpendRow) -> int:
         return LOOK_UNKNOWN_S
     if spend.state == "confirmed":
         return max(1, min(LOOK_CONFIRMED_MAX_S, blocks_s * 4))
-    return max(1, min(LOOK_MAX_S, blocks_s))
+    return max(1, min(LOOK_MAX_S, blocks_s), _undelivered_s(spend))
+
+
+def _undelivered_s(spend: SpendRow) -> int:
+    """Return the pause for a spend whose open outputs are all on their way to their recipients; 0 for others.
+
+    The longer they are, the less does it matter when they are seen to arrive.
+    """
+    waiting = [output.effect for output in spend.outputs if output.state == "open"]
+    if spend.mined_at is None or not waiting or any(waiting):
+        return 0
+    waits_s = (app_now() - spend.mined_at).total_seconds() / LOOK_UNDELIVERED_PARTS
+    return int(min(LOOK_UNDELIVERED_MAX_S, waits_s))
 
 
 def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
@@ -147,6 +162,8 @@ def _sound(network: Network, spend: SpendRow, fate: Fate) -> Fate:
 
 def _included(ctx: Context, network: Network, spend: SpendRow, fate: Fate) -> None:
     inclusion = _inclusion(fate)
+    if _knows_less(spend, inclusion):
+        return
     is_noted = spends.is_noted(spend, inclusion)
     if not is_noted:
         with transaction():
@@ -157,6 +174,14 @@ def _included(ctx: Context, network: Network, spend: SpendRow, fate: Fate) -> No
     if not is_noted or spend_tracking.is_ripe(ctx.catalogue, spend):
         _ripen(ctx, spend)
     reached("watch.ripe")
+
+
+def _knows_less(spend: SpendRow, inclusion: Inclusion) -> bool:
+    """Return True if a look at the same transaction does not show the end of an output that an earlier one showed."""
+    pairs = zip(spend.outputs, inclusion.outputs, strict=True)
+    return spend.mined_txid == inclusion.txid and any(
+        output.effect is not None and moved.effect is None for output, moved in pairs
+    )
 
 
 def _ripen(ctx: Context, spend: SpendRow) -> None:

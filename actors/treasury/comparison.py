@@ -9,7 +9,7 @@ The books have to be those of the balances' block; if no node reports old balanc
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 from uuid import UUID
@@ -28,6 +28,7 @@ from core.catalogue.families import traits_of
 from core.money import format_coin, rescale_down
 from models.deposits import probes
 from models.spends import rows as spends
+from models.spends.outputs import Effect
 from models.spends.rows import AttemptRow, SpendRow
 from models.treasury import addresses, reconciliation, sweeps
 from models.treasury.reconciliation import Books, Finding, Flow
@@ -184,6 +185,9 @@ class _Check:
         for spend in reconciliation.ended_after(code, books.hot, books.cursor.height, limit=OPEN_MAX):
             if spend.id not in known:
                 self._note_waiting(spend, spends.attempts_of(spend.id))
+        for spend in reconciliation.on_their_way(code, books.hot, limit=OPEN_MAX):
+            effects = [output.effect for output in spend.outputs]
+            self._note_undelivered(spend, effects, spends.attempts_of(spend.id))
 
     def _flows_of(self, spend: SpendRow) -> list[Flow]:
         """Ask the chain for the flows of a spend whose row names no block; none while the spend waits."""
@@ -197,6 +201,7 @@ class _Check:
             self._waiting_ids.append(spend.id)
         if fate.kind is not FateKind.INCLUDED or fate.height > self._books.cursor.height:
             return []
+        self._note_undelivered(spend, [each.effect for each in fate.outputs], attempts)
         return [
             Flow(each.currency, self._decimals(spend, each.currency), each.units)
             for each in fate.movements
@@ -223,6 +228,23 @@ class _Check:
             gain_units = max((each.gain_units for each in attempts), default=0)
             self._may_have_left[gas.currency] += gas.to_ledger(fee_units)
             self._may_have_come[gas.currency] += gas.to_ledger(gain_units)
+
+    def _note_undelivered(
+        self, spend: SpendRow, effects: Iterable[Effect | None], attempts: Sequence[AttemptRow]
+    ) -> None:
+        """Note the outputs of an included spend that may have reached the hot wallet, or come back to it, unseen.
+
+        Coin that went along with them may have come back too.
+        """
+        coins, hot = self._coins, self._books.hot
+        coin, gas = coins.get(spend.currency), coins[self._network.gas_currency]
+        pairs = zip(spend.outputs, effects, strict=True)
+        units = sum(output.token_units for output, effect in pairs if effect is None)
+        if units and coin is not None:
+            self._may_have_come[spend.currency] += rescale_down(units, spend.decimals, coin.scale)
+        if units and hot in {spend.fee_payer, spend.sender}:
+            most = max((each.ceiling_units for each in attempts), default=0)
+            self._may_have_come[gas.currency] += gas.to_ledger(most)
 
     def _hot(self, coin: Coin, chain_units: int, moved_units: int) -> Finding | None:
         """Compare a coin of the hot wallet; None while waiting spends may explain the difference."""

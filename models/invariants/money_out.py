@@ -102,7 +102,9 @@ PAYOUT_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         # Only what was adopted may bring something to others besides.
         " OR (s.purpose = 'payout' AND o.payouts < o.count"
         "   AND NOT EXISTS (SELECT FROM unexplained_departures d WHERE d.spend_id = s.id))"
-        " OR o.unknown <> CASE WHEN s.effect IS NULL THEN o.count ELSE 0 END"
+        # In a block, some may still be on their way.
+        " OR NOT CASE WHEN s.effect IS NOT NULL THEN o.unknown = 0 WHEN s.mined_height IS NULL THEN o.unknown = o.count"
+        "   ELSE o.unknown > 0 END"
         " OR s.effect IS NOT NULL AND o.is_success <> (s.effect = 'exact')"
         " OR NOT CASE s.state WHEN 'confirmed' THEN 'confirmed' = ANY(o.states) AND NOT 'open' = ANY(o.states)"
         "   WHEN 'failed' THEN 'failed' = ANY(o.states) AND o.states <@ ARRAY['failed', 'dead']"

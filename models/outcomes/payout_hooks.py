@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from core.catalogue.catalogue import Catalogue
@@ -17,11 +18,14 @@ from models.payouts.rows import PayoutRow
 from models.spends import bookings, limit_counters, outputs
 from models.spends import rows as spends
 from models.spends.hooks import Hooks, register
-from models.spends.outputs import OutputRow
+from models.spends.outputs import Effect, OutputRow
 from models.spends.rows import SpendRow
 
 FAILED: Final = "The transaction was included and had no effect."
 UNCLEAR: Final = "the transaction moved something else than was asked for; sluice payouts settle"
+UNDELIVERED: Final = "it has left the hot wallet, and the chain has not delivered it yet"
+# Why a payout does not end whose transaction is in a block, by its effect.
+_REASONS: Final[Mapping[Effect | None, str]] = {"other": UNCLEAR, None: UNDELIVERED}
 
 
 def _lock(output: OutputRow, *statuses: PayoutStatus) -> PayoutRow | None:
@@ -54,7 +58,7 @@ def _mined(catalogue: Catalogue, spend: SpendRow) -> None:
             # The signer sent it and died before it could record that.
             payouts.move(catalogue, payout, "sent", txid=spend.mined_txid)
         payouts.note_inclusion(payout.id, txid=spend.mined_txid or spend.txid, block_height=spend.mined_height)
-        _explain(payout, UNCLEAR if output.effect == "other" else "")
+        _explain(payout, _REASONS.get(output.effect, ""))
 
 
 def _explain(payout: PayoutRow, reason: str) -> None:

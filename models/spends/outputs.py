@@ -59,28 +59,33 @@ TOLD = (
 
 
 class Moved(NamedTuple):
-    """The effect of one output by a receipt; if "other", with the amounts that left and arrived, in token units."""
+    """The effect of one output by a receipt; if "other", with the amounts that left and arrived, in token units.
 
-    effect: Effect
+    Without an effect it has left our wallet for good, and has not ended.
+    """
+
+    effect: Effect | None
     left_units: int | None = None
     arrived_units: int | None = None
     problem: str = ""
 
 
 def sum_up(outputs: Sequence[OutputRow], moved: Sequence[Moved]) -> Moved:
-    """Return the effect of a whole spend; "other" if its outputs' effects differ."""
+    """Return the effect of a whole spend; "other" if its outputs' effects differ, None while one has not ended."""
     pairs = list(zip(outputs, moved, strict=True))
     problem = next((each.problem for each in moved if each.problem), "")
     effects = {each.effect for each in moved}
-    if len(effects) == 1 and "other" not in effects:
+    if effects in ({"none"}, {"exact"}):
         return Moved(effects.pop(), problem=problem)
-    left = sum(_units(output, each.effect, each.left_units) for output, each in pairs)
-    arrived = sum(_units(output, each.effect, each.arrived_units) for output, each in pairs)
-    return Moved("other", left, arrived, problem)
+    left = sum(
+        output.token_units if each.effect is None else _units(output, each, each.left_units) for output, each in pairs
+    )
+    arrived = sum(_units(output, each, each.arrived_units) for output, each in pairs)
+    return Moved(None if None in effects else "other", left, arrived, problem)
 
 
-def _units(output: OutputRow, effect: Effect, reported_units: int | None) -> int:
-    return output.token_units if effect == "exact" else reported_units or 0
+def _units(output: OutputRow, moved: Moved, reported_units: int | None) -> int:
+    return output.token_units if moved.effect == "exact" else reported_units or 0
 
 
 def note_moved(spend_id: UUID, moved: Iterable[Moved]) -> None:

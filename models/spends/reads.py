@@ -80,7 +80,7 @@ def is_awaiting_gas(network: str, address: str) -> bool:
     """Return True if gas is on its way to an address."""
     return is_true(
         "SELECT 1 FROM spends s JOIN spend_outputs o ON o.spend_id = s.id WHERE s.network = %s AND o.recipient = %s"
-        " AND o.payout_id IS NULL AND s.purpose = 'gas' AND s.settled_at IS NULL AND s.mined_txid IS NULL",
+        " AND o.payout_id IS NULL AND s.purpose = 'gas' AND s.settled_at IS NULL AND o.effect IS NULL",
         (network, address),
     )
 

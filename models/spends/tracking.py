@@ -119,6 +119,8 @@ def _ripe(catalogue: Catalogue, spend: SpendRow) -> tuple[OutputRow, Ending] | L
         return None
     network, depth = catalogue.networks[spend.network], _depth(spend)
     if spend.state in {"confirmed", "failed"}:
+        if any(output.effect is None for output in spend.outputs):
+            return None
         return "settled" if depth >= _settled_depth(network, spend) else None
     for output in spend.outputs if spend.state == "mined" else ():
         ending = _ending(network, spend, output, depth)
@@ -128,8 +130,8 @@ def _ripe(catalogue: Catalogue, spend: SpendRow) -> tuple[OutputRow, Ending] | L
 
 
 def _ending(network: Network, spend: SpendRow, output: OutputRow, depth: int) -> Ending | None:
-    """Return the ending of an output at this depth; None while it stays open."""
-    if output.state != "open":
+    """Return the ending of an output at this depth; None while it stays open, or is on its way to its recipient."""
+    if output.state != "open" or output.effect is None:
         return None
     if output.effect == "exact":
         return "confirmed" if depth >= network.confirmations else None

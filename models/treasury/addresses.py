@@ -90,16 +90,16 @@ def is_own_move(network: str, mark: str, sender: str | None) -> bool:
 def is_in_motion(network: str, addresses: Collection[str]) -> bool:
     """Return whether a spend that moves money at one of these addresses may be included without our knowing where.
 
-    That is one under way, or one that was last seen in a block which the scan does not have, or has not reached: a
-    reorg may have put it into an earlier one. Deep ones cannot move. So does an unexplained departure: its movements
-    are booked only when it has become a spend.
+    That is one under way, also to its recipient, or one that was last seen in a block which the scan does not have, or
+    has not reached: a reorg may have put it into an earlier one. Deep ones cannot move. So does an unexplained
+    departure: its movements are booked only when it has become a spend.
     """
     wanted = list(addresses)
     return is_true(
         "SELECT 1 FROM spends s WHERE s.network = %s AND s.settled_at IS NULL AND s.state <> 'dead'"
         " AND (s.sender = ANY(%s) OR EXISTS (SELECT FROM spend_outputs o WHERE o.spend_id = s.id"
         "   AND o.recipient = ANY(%s)) OR EXISTS (SELECT FROM spend_movements m WHERE m.spend_id = s.id"
-        "   AND m.address = ANY(%s))) AND (s.mined_height IS NULL"
+        "   AND m.address = ANY(%s))) AND (s.effect IS NULL"
         "   OR s.mined_height > (SELECT c.height FROM chain_cursors c WHERE c.network = s.network) OR EXISTS ("
         "   SELECT 1 FROM chain_blocks b WHERE b.network = s.network AND b.height = s.mined_height"
         "   AND b.hash <> s.mined_hash)) UNION ALL"

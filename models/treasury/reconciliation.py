@@ -204,6 +204,16 @@ def ended_after(network: str, hot: str, height: int, *, limit: int) -> list[Spen
     )
 
 
+def on_their_way(network: str, hot: str, *, limit: int) -> list[SpendRow]:
+    """Return the spends from or to the hot wallet of which an output has left its sender and not ended."""
+    return SpendRow.read(
+        "s.network = %s AND s.settled_at IS NULL AND s.effect IS NULL AND s.mined_height IS NOT NULL"
+        " AND (s.sender = %s OR EXISTS (SELECT FROM spend_outputs o WHERE o.spend_id = s.id AND o.recipient = %s))"
+        " ORDER BY s.id LIMIT %s",
+        (network, hot, hot, limit),
+    )
+
+
 def is_scanned(network: str, cursor: Cursor) -> bool:
     """Return True if the scanned chain still has a block; if not, what was read at it proves nothing."""
     return cursors.kept_hash(network, cursor.height) == cursor.hash

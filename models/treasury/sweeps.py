@@ -157,10 +157,10 @@ def take(network: str, waiting_one: Unswept, spend_id: UUID) -> bool:
 
 
 def busy_addresses(network: str) -> set[str]:
-    """Return the addresses from or to which a spend waits to be included; nothing else is done there meanwhile."""
+    """Return the addresses from or to which a spend is on its way; nothing else is done there meanwhile."""
     pairs = rows(
         "SELECT s.sender, o.recipient FROM spends s JOIN spend_outputs o ON o.spend_id = s.id WHERE s.network = %s"
-        " AND s.settled_at IS NULL AND s.mined_txid IS NULL AND s.purpose IN ('gas', 'sweep', 'filler')",
+        " AND s.settled_at IS NULL AND o.effect IS NULL AND s.purpose IN ('gas', 'sweep', 'filler')",
         (network,),
     )
     return {address for pair in pairs for address in pair}

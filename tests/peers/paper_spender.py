@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter as Tally
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -25,6 +26,7 @@ from chains.spending import (
     Intent,
     Movement,
     Offer,
+    Output,
     OutputFate,
     Purse,
     Sending,
@@ -49,6 +51,9 @@ class PaperSpender:
         self.sent: list[bytes] = []
         self.refused: set[str] = set()
         self.included: dict[str, PaperBlock] = {}
+        # Recipients that have not been reached yet, and others from which the transfer came back.
+        self.undelivered: set[str] = set()
+        self.returned: set[str] = set()
         # The waiting transactions by the coin (txid, vout) that they spend; and the nodes' error instead of an answer.
         self.waiting: dict[tuple[str, int], str] = {}
         self.silent: ProviderError | None = None
@@ -133,20 +138,31 @@ class PaperSpender:
         return Fate(kind=FateKind.WAITING)
 
     def _included(self, case: Case, txid: str, block: PaperBlock) -> Fate:
-        wallet, pair = case.intent.wallet.address, case.intent.pair
-        assert pair is not None
+        wallet, pair, outputs = case.intent.wallet.address, case.intent.pair, case.intent.outputs
+        moved = Tally({"ETH": -FEE})
+        moved["ETH" if pair is None else pair.currency] -= sum(
+            output.units for output in outputs if output.recipient not in self.returned
+        )
         return Fate(
             kind=FateKind.INCLUDED,
             txid=txid,
             height=block.height,
             block_hash=block.hash,
-            outputs=tuple(OutputFate(effect="exact") for _ in case.intent.outputs),
+            outputs=tuple(map(self._outcome, outputs)),
             fee_units=FEE,
-            movements=(
-                Movement(address=wallet, currency=pair.currency, units=-case.intent.units),
-                Movement(address=wallet, currency="ETH", units=-FEE),
-            ),
+            movements=(Movement(address=wallet, currency=currency, units=units) for currency, units in moved.items()),
         )
+
+    def _outcome(self, output: Output) -> OutputFate:
+        if output.recipient in self.undelivered:
+            return OutputFate(effect=None)
+        return OutputFate(effect="none" if output.recipient in self.returned else "exact")
+
+    def end(self, txid: str, *, returned: str = "") -> None:
+        """Have all transfers of a transaction end in a new block, one of them at its sender."""
+        self.undelivered.clear()
+        self.returned |= {returned} - {""}
+        self.include(txid)
 
     def next_counter(self, sender: str, *, ours: int) -> int:
         del sender

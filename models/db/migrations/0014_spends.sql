@@ -54,9 +54,10 @@ CREATE TABLE spends (
     ended_at timestamptz,
     -- Too deep for any reorg: watched no more. A confirmed one is watched on until then.
     settled_at timestamptz,
-    -- What an included spend moved: a hold is given back only where that is nothing.
+    -- What an included spend moved: a hold is given back only where that is nothing. NULL while an output has not ended.
     effect text CHECK (effect IN ('none', 'exact', 'other')),
-    -- Of another effect: what the token's own logs say left the sender and came to the recipient, in token units.
+    -- Of another effect: what the token's own logs say left the sender and came to the recipient, in token units. While
+    -- an output has not ended, its units count as gone.
     left_units units,
     arrived_units units,
     -- What of it the gateway bears, in the ledger's units; less than nothing where it gained.
@@ -79,6 +80,8 @@ CREATE UNIQUE INDEX spends_by_slot ON spends (network, sender, slot) WHERE state
 CREATE INDEX spends_free ON spends (network, sender, slot) WHERE is_slot_free;
 -- In no block now: signed and sent ones, and those that a deep reorg took after they were confirmed.
 CREATE INDEX spends_waiting ON spends (network, sender, slot) WHERE settled_at IS NULL AND mined_txid IS NULL;
+-- With those of which an output is still on its way to its recipient.
+CREATE INDEX spends_on_their_way ON spends (network, purpose) WHERE settled_at IS NULL AND effect IS NULL;
 CREATE INDEX spends_paid_for ON spends (network, payer)
     WHERE payer <> '' AND settled_at IS NULL AND mined_txid IS NULL;
 CREATE INDEX spends_watched ON spends (network, check_at) WHERE settled_at IS NULL;
@@ -151,7 +154,8 @@ CREATE TABLE spend_outputs (
     -- open: not ended; confirmed, failed: deep enough, with and without effect, or as an operator said; dead: the spend
     -- can never be included.
     state text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'confirmed', 'failed', 'dead')),
-    -- What it moved, while its spend is in a block; of another effect what left, and what came to the recipient.
+    -- What it moved, while its spend is in a block and it has ended; of another effect what left, and what came to the
+    -- recipient.
     effect text CHECK (effect IN ('none', 'exact', 'other')),
     left_units units,
     arrived_units units,

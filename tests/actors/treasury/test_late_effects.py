@@ -82,3 +82,50 @@ def test_a_deposit_address_is_not_judged_while_a_spend_ends_later(chain: Chain, 
     keeper = _Keeper(CTX, NETWORK, cast("Any", None), cast("Any", reconciliation.read_books("ethereum")).cursor,
                      cast("Any", None), None)  # fmt: skip
     assert keeper._is_in_motion(address) is is_late
+
+
+def undelivered(chain: Chain, **columns: Any) -> None:
+    """Write a spend in the newest block whose only output is still on its way."""
+    place = (chain.height, chain._hash())
+    spend_id = spend(
+        mined=place, effect=None, is_success=None, left_units=30, arrived_units=0, token_units=30, **columns
+    )
+    # The builder's movements have it arrive.
+    execute("DELETE FROM spend_movements WHERE spend_id = %s AND units > 0", (spend_id,))
+
+
+def test_an_output_on_its_way_may_have_come_back_to_the_hot_wallet(chain: Chain, *, is_late: bool) -> None:
+    pin_hot()
+    topup(chain, 1_000)
+    undelivered(chain, recipient=STRANGER)
+    assert details("hot", HOT, 970) == []
+    assert (details("hot", HOT, 1_000) == []) is is_late
+    assert details("hot", HOT, 1_001) != [], "more is there than can have come back"
+    assert details("hot", HOT, 969) != [], "it has left already"
+
+
+def test_a_sweep_on_its_way_may_have_reached_the_hot_wallet(chain: Chain, *, is_late: bool) -> None:
+    pin_hot()
+    topup(chain, 1_000)
+    undelivered(chain, purpose="sweep", sender=STRANGER, recipient=HOT)
+    assert details("hot", HOT, 1_000) == []
+    assert (details("hot", HOT, 1_030) == []) is is_late
+    assert details("hot", HOT, 1_031) != []
+
+
+def test_coin_that_went_along_with_tokens_may_have_come_back(chain: Chain, *, is_late: bool) -> None:
+    pin_hot()
+    topup(chain, 1_000)
+    undelivered(chain, recipient=STRANGER, currency="USDT", ceiling_units=7)
+    assert details("hot", HOT, 1_000) == []
+    assert (details("hot", HOT, 1_007) == []) is is_late
+    assert details("hot", HOT, 1_008) != []
+
+
+def test_an_address_is_in_motion_until_the_last_output_has_ended(chain: Chain, *, is_late: bool) -> None:
+    pin_hot()
+    undelivered(chain, recipient=STRANGER)
+    assert addresses.is_in_motion("ethereum", [STRANGER])
+    assert is_late in {True, False}
+    execute("UPDATE spends SET effect = 'exact'")
+    assert not addresses.is_in_motion("ethereum", [STRANGER])

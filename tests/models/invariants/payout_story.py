@@ -95,6 +95,7 @@ PAYOUT_CORRUPTIONS: Final[dict[str, list[str]]] = {
         "UPDATE spends SET effect = 'exact' WHERE purpose = 'payout'",
         "UPDATE spend_outputs SET effect = 'none' WHERE payout_id IS NOT NULL",
         "UPDATE spends SET effect = 'exact'; UPDATE spend_outputs SET effect = 'none'",
+        "UPDATE spends SET effect = NULL WHERE state = 'confirmed' AND purpose = 'payout'",
         "UPDATE spend_outputs SET state = 'failed' WHERE state = 'confirmed' AND payout_id IS NOT NULL",
         "UPDATE spend_outputs SET state = 'confirmed' WHERE state = 'failed' AND payout_id IS NOT NULL",
         "INSERT INTO spend_outputs (spend_id, place, payout_id, recipient, token_units, state) SELECT spend_id, 1,"

@@ -10,6 +10,7 @@ from api.health import gauges
 from core.ids import uuid7
 from models.db.base import execute, transaction
 from models.payouts import queue as payout_queue
+from models.spends import outputs as spend_outputs
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends.outputs import Moved, OutputRow
@@ -181,3 +182,18 @@ def test_the_signed_terms_are_the_offered_ones(change: str) -> None:
     spend()
     with pytest.raises(Exception, match="spend_attempts"):
         execute(f"UPDATE spend_attempts SET {change}")
+
+
+def test_a_spend_has_no_effect_as_a_whole_while_an_output_is_on_its_way() -> None:
+    places = [OutputRow(spend_id=uuid7(), place=place, recipient="0xr", token_units=5) for place in range(3)]
+
+    def whole(*moved: Moved) -> tuple[object, ...]:
+        return tuple(spend_outputs.sum_up(places, moved))
+
+    exact, none, way, other = Moved("exact"), Moved("none", problem="refused"), Moved(None), Moved("other", 4, 3)
+    assert whole(exact, exact, exact) == ("exact", None, None, "")
+    assert whole(exact, exact, way) == (None, 15, 10, "")
+    assert whole(way, way, way) == (None, 15, 0, "")
+    assert whole(none, way, exact) == (None, 10, 5, "refused")
+    assert whole(other, way, exact) == (None, 14, 8, "")
+    assert whole(other, none, exact) == ("other", 9, 8, "refused")

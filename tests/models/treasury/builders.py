@@ -50,6 +50,7 @@ def spend(
     token_units: int,
     txid: str | None = None,
     mined: tuple[int, str] | None = None,
+    ceiling_units: int = 0,
     **columns: Any,
 ) -> UUID:
     """Write a spend with one attempt; `mined` puts it into a block, with effect and without a fee."""
@@ -70,13 +71,14 @@ def spend(
         "mined_height": height,
         "mined_hash": block_hash,
         "is_success": None if mined is None else True,
+        "effect": None if mined is None else "exact",
         "chain_fee_units": None if mined is None else 0,
     } | columns
     spend_id = by_hand.write(recipient=recipient, **row)
     execute(
         "INSERT INTO spend_attempts (spend_id, number, network, txid, raw, ceiling_units, terms)"
-        " VALUES (%s, 1, %s, %s, '', 0, '{}')",
-        (spend_id, network, txid),
+        " VALUES (%s, 1, %s, %s, '', %s, '{}')",
+        (spend_id, network, txid, ceiling_units),
     )
     return spend_id
 
