@@ -65,9 +65,12 @@ def is_traced(ctx: Context, network: Network, spend_id: UUID) -> bool:
 
     A spend without effect may end only once it is known whether the token refuses the recipient or our wallet. That is
     tested as soon as the block is seen, and noted with the spend. If the token refuses our wallet, the coin is frozen.
+    Outputs that are still on their way do not count.
     """
     spend = spends.find(spend_id)
-    if spend is None or (spend.purpose, spend.state, spend.effect) != ("payout", "mined", "none"):
+    if spend is None or (spend.purpose, spend.state) != ("payout", "mined"):
+        return True
+    if {output.effect for output in spend.outputs} - {None} != {"none"}:
         return True
     pair = intent_of(spend).pair
     if pair is None or spend.is_own_refusal is not None:

@@ -59,7 +59,7 @@ class Traits:
     has_cosigned_sweeps: bool = False
     # Whether the chain takes coin from an address without a spend, as rent or as gas for receiving.
     has_charges: bool = False
-    # Whether the effects of a spend come one after another in several blocks, of which its fate names the last.
+    # Whether the effects of a spend come one after another in several blocks. Its fate names the last that it shows.
     has_late_effects: bool = False
     # The number of block times after which the signer raises the offer of a spend that is in no block.
     patience_blocks: int = 6

@@ -94,13 +94,15 @@ PAYOUT_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         "SELECT s.id, s.state, o.states, s.token_units, o.units FROM spends s LEFT JOIN (SELECT spend_id,"
         "   array_agg(DISTINCT state) AS states, sum(token_units) AS units, sum(lost_units) AS lost,"
         "   sum(charged_units) AS charged, count(*) AS count, count(payout_id) AS payouts, max(place) AS last,"
+        "   count(*) FILTER (WHERE payout_id IS NULL AND state <> 'failed') AS nameless,"
         "   bool_and(effect = 'exact') AS is_success,"
         "   count(*) FILTER (WHERE effect IS NULL) AS unknown FROM spend_outputs GROUP BY spend_id) o"
         " ON o.spend_id = s.id WHERE o.count IS NULL"
         " OR (s.token_units, s.lost_units, s.charged_units) <> (o.units, o.lost, o.charged) OR o.last <> o.count - 1"
         " OR (s.purpose = 'payout') <> (o.payouts > 0)"
-        # Only what was adopted may bring something to others besides.
-        " OR (s.purpose = 'payout' AND o.payouts < o.count"
+        # Only what was adopted may bring something to others besides. A payout whose token refused our own wallet is
+        # paid by another spend.
+        " OR (s.purpose = 'payout' AND o.nameless > 0"
         "   AND NOT EXISTS (SELECT FROM unexplained_departures d WHERE d.spend_id = s.id))"
         # In a block, some may still be on their way.
         " OR NOT CASE WHEN s.effect IS NOT NULL THEN o.unknown = 0 WHEN s.mined_height IS NULL THEN o.unknown = o.count"

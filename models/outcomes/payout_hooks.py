@@ -83,7 +83,7 @@ def _failed(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
     limit_counters.give_back(spend.id, output.place)
     if spend.is_own_refusal:
         _take_up(catalogue, output)
-        spends.give_up(spend.id)
+        spends.give_up(output)
         return
     payout = payout_queue.read(output.payout_id)
     fee_units = bookings.fee_share(catalogue, spend, output)

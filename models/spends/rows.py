@@ -318,13 +318,20 @@ def note_refusal(spend: SpendRow, *, is_own: bool) -> bool:
     )
 
 
-def give_up(spend_id: UUID) -> None:
-    """Detach the payouts of a locked spend that moved nothing, so that they can be signed again.
+def give_up(output: OutputRow) -> None:
+    """Detach the payout of an output of a locked spend that moved nothing, so that it can be signed again.
 
-    The spend becomes a lost one. If a reorg beyond maturity makes it move something after all, the gateway bears that.
+    The spend becomes a lost one with its last payout. If a reorg beyond maturity makes it move something after all, the
+    gateway bears that.
     """
-    execute("UPDATE spend_outputs SET payout_id = NULL WHERE spend_id = %s", (spend_id,))
-    execute("UPDATE spends SET purpose = 'lost' WHERE id = %s", (spend_id,))
+    execute(
+        "UPDATE spend_outputs SET payout_id = NULL WHERE spend_id = %s AND place = %s", (output.spend_id, output.place)
+    )
+    execute(
+        "UPDATE spends SET purpose = 'lost' WHERE id = %s AND NOT EXISTS (SELECT FROM spend_outputs o"
+        " WHERE o.spend_id = spends.id AND o.payout_id IS NOT NULL)",
+        (output.spend_id,),
+    )
 
 
 def name_payout(output: OutputRow, payout_id: UUID) -> SpendRow:

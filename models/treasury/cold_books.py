@@ -62,7 +62,7 @@ def is_open(network: str, currency: str) -> bool:
     """Return whether a transaction may have brought coin to the cold address without its block being noted."""
     return is_true(
         "SELECT 1 FROM spends WHERE network = %s AND currency = %s AND purpose = 'cold' AND settled_at IS NULL"
-        " AND state <> 'dead' AND mined_height IS NULL"
+        " AND state <> 'dead' AND effect IS NULL"
         f" UNION ALL SELECT 1 FROM unexplained_departures WHERE network = %s AND currency = %s AND {IS_OPEN} LIMIT 1",
         (network, currency) * 2,
     )

@@ -141,7 +141,7 @@ class PaperSpender:
         wallet, pair, outputs = case.intent.wallet.address, case.intent.pair, case.intent.outputs
         moved = Tally({"ETH": -FEE})
         moved["ETH" if pair is None else pair.currency] -= sum(
-            output.units for output in outputs if output.recipient not in self.returned
+            output.units for output in outputs if output.recipient not in self.returned - self.undelivered
         )
         return Fate(
             kind=FateKind.INCLUDED,

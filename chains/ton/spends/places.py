@@ -32,6 +32,11 @@ def first_with(node: Toncenter, wanted: Sequence[Transaction]) -> Block | None:
     return nodes.header(node, first)
 
 
+def missing(node: Toncenter, wanted: Sequence[Transaction]) -> frozenset[bytes]:
+    """Return the hashes of those transactions that the newest master block does not have yet."""
+    return frozenset(each.hash for each in _missing(node, nodes.head(node), wanted))
+
+
 def first_of(having: int, has: Callable[[int], bool], *, after: int = 0) -> int:
     """Return the first master block of which something is true that stays true, and is true of a known one.
 

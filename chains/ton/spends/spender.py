@@ -13,7 +13,6 @@ from chains.base import ProviderError, witnesses_needed
 from chains.family import Keyring
 from chains.net.at_once import majority
 from chains.net.providers import Providers
-from chains.one_transfer import is_living
 from chains.spending import (
     Attempt,
     Case,
@@ -118,10 +117,10 @@ class TonSpender:
     def fate(self, case: Case) -> Fate:
         """Return the fate of a spend, by all its attempts; see chains.family. ValueError if it has no number."""
         fates = self._providers.answers(
-            lambda node: spend_fate.testimony(node, case, self._network, self._setting.jettons, self._looks),
-            decides=majority(is_living),
+            lambda node: spend_fate.testimony(node, case, self._setting.jettons, self._looks),
+            decides=majority(spend_fate.is_living),
         )
-        return spend_fate.judge(fates, self._providers.count)
+        return spend_fate.judge(fates, case.intent, self._network, self._providers.count)
 
     def _check_purse(self, intent: Intent, purse: Purse, agreed: Verdict, ceiling_units: int) -> None:
         """Raise InsufficientCoinError if the wallet cannot pay in addition to what it has promised."""

@@ -63,6 +63,19 @@ def ends(
             return ended
 
 
+def departed(
+    histories: Histories, jetton: Jetton | None, transaction: Transaction, actions: Sequence[Action]
+) -> list[Transaction] | None:
+    """Return the transactions by which all that a spend moves has left our addresses; None while any is missing.
+
+    Jettons leave with the wallet's own jetton wallet, which its messages reach later than the coin leaves.
+    """
+    asked = [] if jetton is None else [message for message in sent(transaction, actions) if message is not None]
+    arrived = [histories.arrival(message) for message in asked]
+    there = [each for each in arrived if each is not None]
+    return [transaction, *there] if len(there) == len(asked) else None
+
+
 def _is_same(message: Message, asked: Cell) -> bool:
     """Return True if a message is the one asked for; the chain adds sender, fee and time."""
     wanted = messages.read(asked)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import cast
 
 import pytest
 
+from actors.signer import follow_up
+from devstack.ton import jettons
 from models.db.base import rows
 from tests.chains.contract.rig import PATIENCE_S, Rig, dies_at, status, stored
+from tests.chains.contract.ton import TonRig
 from tests.core.logs.labels import labels_in_code
 
 # The steps of a payout that nothing disturbs, in their order.
@@ -158,3 +162,27 @@ def test_the_books_agree_with_the_chains_balances(rich: Rig) -> None:
     assert rich.units_at(recipient) == rich.price
     assert rich.findings() == []
     assert rich.compared() > 0
+
+
+@pytest.mark.rigs("ton")
+def test_a_recipient_that_is_not_reached_keeps_only_its_own_payout_open(rich: Rig) -> None:
+    rig = cast("TonRig", rich)
+    slow = rig.recipient()
+    kept, paid = rig.order(slow), rig.order(rig.recipient())
+    for peer in rig.peers:
+        peer.hide(jettons.wallet(slow))
+    rig.sign()
+    rig.follow()
+    assert (status(kept), status(paid), rows("SELECT count(*) FROM spends")) == ("sent", "confirmed", [(1,)])
+    assert rig.findings() == []
+
+    later = rig.order(rig.recipient())
+    rig.sign()
+    rig.follow()
+    assert (status(kept), status(later)) == ("sent", "confirmed")
+    assert rig.findings() == []
+
+    rig.be_honest()
+    rig.pass_time(follow_up.LOOK_UNDELIVERED_MAX_S)
+    rig.follow()
+    assert (status(kept), rig.units_at(slow), rig.findings()) == ("confirmed", rig.price, [])

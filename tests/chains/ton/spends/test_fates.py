@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from chains.base import ProviderError
-from chains.spending import Attempt, Counter, Draft, FateKind, Output, Sending, Window
+from chains.spending import Attempt, Counter, Draft, Fate, FateKind, Output, Sending, Window
 from chains.ton import messages
 from chains.ton.cells import Cell
 from chains.ton.spends import history, trace
@@ -149,14 +149,32 @@ def test_a_contract_that_refuses(ton: World) -> None:
     assert moved(fate) == {(HOT_KEY.address, "TON"): -fate.fee_units}
 
 
-def test_a_refused_payout_waits_until_its_coin_is_back(ton: World) -> None:
+def test_a_refused_payout_is_open_until_its_coin_is_back(ton: World) -> None:
     refuser = make(ton, REFUSER)
     draft, attempt = ton.sent(payment(3 * TON, to=refuser))
-    kinds = list[FateKind]()
+    fates = list[Fate]()
     while not ton.chain.is_quiet:
         ton.chain.mine()
-        kinds.append(ton.spender.fate(case(draft, attempt)).kind)
-    assert kinds == [WAITING, WAITING, FateKind.INCLUDED]
+        fates.append(ton.spender.fate(case(draft, attempt)))
+    assert [[each.effect for each in fate.outputs] for fate in fates] == [[None], [None], ["none"]]
+    assert [moved(fate)[HOT_KEY.address, "TON"] < -3 * TON for fate in fates] == [True, True, False]
+    assert [fate.height for fate in fates] == [fates[0].height, fates[0].height, fates[0].height + 2]
+
+
+def test_each_output_ends_by_itself(ton: World) -> None:
+    """The second recipient's shard is so busy that it takes nothing."""
+    draft, attempt = ton.sent(payments(*(Output(recipient=each, units=TON) for each in (THEIRS, FRESH))))
+    real = ton.chain.ran[FRESH]
+    ton.chain.settle()
+    arrived = list(real)
+    ton.nodes[0].hide(FRESH)
+    fate = ton.spender.fate(case(draft, attempt))
+    assert (fate.kind, [each.effect for each in fate.outputs]) == (FateKind.INCLUDED, ["exact", None])
+    assert moved(fate) == {(HOT_KEY.address, "TON"): -2 * TON - fate.fee_units, (THEIRS, "TON"): TON}
+    ton.nodes[0].be_honest()
+    whole = ton.spender.fate(case(draft, attempt))
+    assert (whole.is_success, whole.fee_units, whole.height >= fate.height) == (True, fate.fee_units, True)
+    assert len(arrived) == 1
 
 
 def test_coin_that_a_contract_burns_has_arrived(ton: World) -> None:
@@ -174,7 +192,10 @@ def test_coin_that_a_contract_burns_has_arrived(ton: World) -> None:
 def test_a_payout_of_jettons_waits_for_the_recipient_s_jetton_wallet(ton: World, blocks: int) -> None:
     draft, attempt = ton.sent(payment(7, pair=USDT))
     ton.chain.mine(blocks)
-    assert ton.spender.fate(case(draft, attempt)).kind is WAITING
+    early = ton.spender.fate(case(draft, attempt))
+    # Jettons have left once the wallet's own jetton wallet was asked.
+    assert early.kind is (FateKind.INCLUDED if blocks == 2 else WAITING)
+    assert [each.effect for each in early.outputs] == ([None] if blocks == 2 else [])
     ton.chain.mine(3 - blocks)
     fate = ton.spender.fate(case(draft, attempt))
     assert fate.is_success

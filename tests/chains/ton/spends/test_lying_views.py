@@ -8,19 +8,26 @@ from typing import Any
 import pytest
 
 from chains.base import ProviderError
-from chains.spending import FateKind, LoneRefusalError, SpendRefusedError
+from chains.spending import Effect, FateKind, LoneRefusalError, Output, OutputFate, SpendRefusedError
+from chains.ton.spends import fate as spend_fate
+from chains.ton.spends.fate import WAITING, judge
+from chains.ton.spends.trace import End
 from tests.chains.ton.spends.world import (
     FRESH,
     HOT_KEY,
     JETTONS,
     LIFE_S,
+    NETWORK,
+    OURS,
     SILENT,
     THEIRS,
     USD,
     USDT,
     World,
     case,
+    moved,
     payment,
+    payments,
     world,
 )
 from tests.peers.ton.chain import TON
@@ -106,13 +113,103 @@ def test_of_two_that_disagree_about_a_death_none_is_believed(two: World) -> None
     assert two.spender.fate(case(draft, attempt)).kind is FateKind.WAITING
 
 
-def test_a_payout_that_one_of_two_hides_waits(two: World) -> None:
+def test_a_payout_that_one_of_two_hides_is_on_its_way(two: World) -> None:
     draft, attempt = two.sent(payment(TON))
     two.chain.settle()
     two.nodes[0].hide(THEIRS)
-    assert two.spender.fate(case(draft, attempt)).kind is FateKind.WAITING
+    fate = two.spender.fate(case(draft, attempt))
+    assert (fate.kind, fate.outputs[0].effect, fate.is_witnessed) == (FateKind.INCLUDED, None, True)
     two.nodes[0].be_honest()
     assert two.spender.fate(case(draft, attempt)).is_success
+
+
+def test_each_of_two_hides_another_payout(two: World) -> None:
+    """The first output is shown by both."""
+    outputs = [Output(recipient=each, units=TON) for each in (OURS.address, THEIRS, FRESH)]
+    draft, attempt = two.sent(payments(*outputs))
+    two.chain.settle()
+    two.nodes[0].hide(THEIRS)
+    two.nodes[1].hide(FRESH)
+    fate = two.spender.fate(case(draft, attempt))
+    assert [each.effect for each in fate.outputs] == ["exact", None, None]
+    assert moved(fate)[HOT_KEY.address, "TON"] == -3 * TON - fate.fee_units
+
+
+def test_one_that_answers_alone_does_not_free_the_wallet_before_all_has_ended(ton: World) -> None:
+    draft, attempt = ton.sent(payment(TON))
+    ton.chain.settle()
+    with world(ton.ton, 1, urls=[SILENT]) as alone:
+        alone.nodes[0].hide(THEIRS)
+        with pytest.raises(ProviderError, match="one provider alone"):
+            alone.spender.fate(case(draft, attempt))
+        alone.nodes[0].be_honest()
+        assert not alone.spender.fate(case(draft, attempt)).is_witnessed
+
+
+def end(effect: Effect, returned_units: int = 0) -> End:
+    return End(fate=OutputFate(effect=effect), returned_units=returned_units)
+
+
+def taken(*ends: End | None, place: int = 5, block_hash: str = "aa", txid: str = "ours") -> spend_fate.Testimony:
+    return spend_fate.Testimony(
+        kind=FateKind.INCLUDED, txid=txid, change=-3 * TON, ends=ends, place=(place, block_hash)
+    )  # fmt: skip
+
+
+EXACT, BACK = end("exact"), end("none", TON)
+
+
+@pytest.mark.parametrize(
+    ("shown", "effects", "height"),
+    [
+        ([taken(EXACT, EXACT)] * 2, ["exact", "exact"], 5),
+        ([taken(EXACT, None), taken(EXACT, EXACT, place=6)], ["exact", None], 5),
+        # One that contradicts the other keeps that output open, and no more.
+        ([taken(EXACT, BACK), taken(EXACT, EXACT, place=6)], ["exact", None], 6),
+        ([taken(BACK, None), taken(BACK, EXACT, place=6)], ["none", None], 5),
+        # Neither shows just these: by the later block they have happened.
+        ([taken(EXACT, EXACT, None), taken(EXACT, None, EXACT, place=6)], ["exact", None, None], 6),
+        ([taken(EXACT, BACK), taken(EXACT, EXACT), taken(EXACT, EXACT)], ["exact", "exact"], 5),
+        ([taken(EXACT, EXACT), taken(EXACT, EXACT), WAITING], ["exact", "exact"], 5),
+        ([taken(None, EXACT), taken(EXACT, EXACT), WAITING], [None, "exact"], 5),
+        ([taken(EXACT, EXACT), taken(EXACT, EXACT), taken(EXACT, EXACT, block_hash="bb")], ["exact", "exact"], 5),
+    ],
+)
+def test_what_most_show_of_each_output_is_its_end(
+    shown: list[spend_fate.Testimony], effects: list[str | None], height: int
+) -> None:
+    outputs = [Output(recipient=f"0:{place:064x}", units=TON) for place, _ in enumerate(effects)]
+    fate = judge(shown, payments(*outputs), NETWORK, len(shown))
+    assert (fate.kind, [each.effect for each in fate.outputs], fate.height) == (FateKind.INCLUDED, effects, height)
+    assert fate.block_hash == "aa"
+
+
+@pytest.mark.parametrize(
+    ("shown", "providers", "problem"),
+    [
+        ([taken(EXACT), taken(EXACT, txid="another")], 2, "the transaction of a spend"),
+        ([taken(EXACT), taken(EXACT, block_hash="bb")], 2, "the block of a spend"),
+        ([taken(BACK)], 2, "one provider alone"),
+        ([taken(None)], 2, "one provider alone"),
+    ],
+)
+def test_providers_that_contradict_each_other_about_a_whole_spend_decide_nothing(
+    shown: list[spend_fate.Testimony], providers: int, problem: str
+) -> None:
+    with pytest.raises(ProviderError, match=problem):
+        judge(shown, payment(TON), NETWORK, providers)
+
+
+def test_one_of_two_that_shows_a_spend_does_not_take_it_out_of_waiting() -> None:
+    assert judge([taken(EXACT), WAITING], payment(TON), NETWORK, 2).kind is FateKind.WAITING
+    assert judge([taken(EXACT), taken(EXACT)], payment(TON), NETWORK, 2).is_witnessed
+    assert not judge([taken(EXACT)], payment(TON), NETWORK, 2).is_witnessed
+
+
+def test_a_lone_end_is_no_witnessed_one() -> None:
+    """The others do not answer about it."""
+    two_of_three = [taken(EXACT, EXACT)] * 2
+    assert judge(two_of_three, payments(*[Output(recipient=THEIRS, units=TON)] * 2), NETWORK, 3).is_witnessed
 
 
 def test_a_provider_that_leaves_out_a_transaction_contradicts_itself(ton: World) -> None:
