@@ -42,10 +42,14 @@ class _Process:
 
 
 class _Kept(threading.local):
-    """The notifications and counts of the thread's open transaction, or part of one, if it succeeds; None outside."""
+    """The notifications, counts and steps of the thread's open transaction, or part of one, if it succeeds.
+
+    None outside.
+    """
 
     rings: dict[tuple[str, ...], None] | None = None
     counts: dict[tuple[str, ...], int] | None = None
+    steps: list[Callable[[], object]] | None = None
 
 
 _kept = _Kept()
@@ -77,18 +81,29 @@ def count(family: str, *labels: str, by: int = 1) -> None:
         counters.count(family, *labels, by=by)
 
 
+def then(step: Callable[[], object]) -> None:
+    """Run a step: inside a transaction after its commit, else at once. For log events: a rollback is no event."""
+    if _kept.steps is not None:
+        _kept.steps.append(step)
+    else:
+        step()
+
+
 @contextlib.contextmanager
 def kept_back() -> Iterator[None]:
-    """Hold back the notifications and counts made inside until it succeeds; an exception drops them.
+    """Hold back the notifications, counts and steps made inside until it succeeds; an exception drops them.
 
     Called by models.db.base.
     """
-    around, _kept.rings, _kept.counts = (_kept.rings, _kept.counts), {}, {}
+    around = _kept.rings, _kept.counts, _kept.steps
+    _kept.rings, _kept.counts, _kept.steps = {}, {}, []
     try:
         yield
     finally:
-        rings, counts = _kept.rings, _kept.counts
-        _kept.rings, _kept.counts = around
+        rings, counts, steps = _kept.rings, _kept.counts, _kept.steps
+        _kept.rings, _kept.counts, _kept.steps = around
+    for step in steps:
+        then(step)
     for key, number in counts.items():
         count(*key, by=number)
     for bell in rings:

@@ -10,8 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 from uuid import UUID
 
+import structlog
+
 from core.catalogue.catalogue import Catalogue, Network
 from core.rates.pricing import DividedCredit, divide_credit
+from models.db.after_commit import then
 from models.db.base import execute, repeat_on_deadlock, rows, transaction, value
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
@@ -30,6 +33,8 @@ from models.ledger.ledger import (
     Transfer,
 )
 from models.ledger.rows import MaturingCredit
+
+log = structlog.get_logger()
 
 
 def book_confirmed(deposit: Deposit, merchant_id: UUID) -> None:
@@ -84,6 +89,11 @@ def credit(
         return None
     network = catalogue.networks[deposit.network]
     book_credited(deposit, merchant_id, split, network, rules=rules, step=step)
+    facts = {
+        "deposit": str(deposit.id), "merchant": str(merchant_id), "currency": deposit.currency,
+        "network": deposit.network, "txid": deposit.txid,
+    }  # fmt: skip
+    then(lambda: log.info("deposit.credited", **facts))
     return split
 
 

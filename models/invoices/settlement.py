@@ -12,11 +12,13 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+import structlog
+
 from core.addresses.addresses import AddressError, display, parse
 from core.catalogue.catalogue import Catalogue, Network
 from core.invoices import states
 from core.invoices.states import InvoiceStatus
-from models.db.after_commit import count
+from models.db.after_commit import count, then
 from models.db.base import app_now, execute, repeat_on_deadlock, transaction
 from models.deposits import crediting, cursors, sightings
 from models.deposits import rows as deposits
@@ -26,6 +28,8 @@ from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow, QuoteRow
 from models.invoices.tallies import Tally
 from models.webhooks import outbox
+
+log = structlog.get_logger()
 
 # paid can fall back to check and rise again in one settlement; more rounds than this would be a loop.
 JUDGEMENTS_MAX: Final = 4
@@ -421,10 +425,17 @@ def _emit(catalogue: Catalogue, before: InvoiceRow, status: InvoiceStatus, *, ha
     after = invoices.raise_revision(before.id)
     if is_new:
         count("sluice_invoices_ended", status)
+        _log(after, status)
         events.note_expired(catalogue, after, before=before.status)
         if status in states.DECIDED_STATUSES:
             receipts.write_once(catalogue, after)
     tell(catalogue, after, states.INVOICE_EVENTS[status])
+
+
+def _log(invoice: InvoiceRow, status: InvoiceStatus) -> None:
+    if status in states.DECIDED_STATUSES:
+        facts = {"invoice": str(invoice.id), "merchant": str(invoice.merchant_id), "status": status}
+        then(lambda: log.info("invoice.paid", **facts))
 
 
 def tell(catalogue: Catalogue, invoice: InvoiceRow, event: str) -> None:

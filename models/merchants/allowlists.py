@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from models.db.base import execute, is_true, value
-from models.merchants.rows import Merchant, UnknownMerchantError
+from models.merchants.rows import Merchant, UnknownMerchantError, note_changed
 
 
 def read(merchant_id: UUID) -> list[str]:
@@ -19,7 +19,10 @@ def replace(merchant_id: UUID, ips: list[str]) -> bool:
         "SELECT ip_allowlist FROM merchants WHERE id = %s FOR NO KEY UPDATE", (merchant_id,)
     )
     execute("UPDATE merchants SET ip_allowlist = %s::text[] WHERE id = %s", (ips, merchant_id))
-    return set(before or ()) != set(ips)
+    is_changed = set(before or ()) != set(ips)
+    if is_changed:
+        note_changed(merchant_id, "ip_allowlist")
+    return is_changed
 
 
 def end(merchant_id: UUID) -> list[str]:

@@ -26,6 +26,7 @@ class MerchantLogo(Table, table="merchant_logos"):
 def set_logo(merchant_id: UUID, content: bytes | None) -> None:
     """Set a merchant's logo from a PNG file's content; None ends it. Raises LogoError and UnknownMerchantError."""
     merchants.check_exists(merchant_id)
+    merchants.note_changed(merchant_id, "logo")
     if content is None:
         execute("DELETE FROM merchant_logos WHERE merchant_id = %s", (merchant_id,))
         return

@@ -79,6 +79,7 @@ def set_address(merchant_id: UUID, address: str | None) -> None:
     if address == _recipient(merchant_id):
         return
     write(merchant_id, "Security notices go to another address, or end.", topic="address", by="operator")
+    merchants.note_changed(merchant_id, "owner_email")
     owner_id = value("SELECT owner_id FROM merchants WHERE id = %s", (merchant_id,))
     execute("DELETE FROM owner_emails WHERE owner_id = %s", (owner_id,))
     if address is not None:

@@ -7,9 +7,12 @@ from datetime import datetime
 from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
+import structlog
+
 from core.ids import uuid7
 from core.merchants.accents import ACCENTS
 from core.secrets.secretbox import SecretBox
+from models.db.after_commit import then
 from models.db.base import execute, one, touched, transaction, value
 from models.db.query import descending
 from models.db.table import BY_DATABASE, Table, derived
@@ -19,6 +22,8 @@ KeyKind = Literal["unified", "payment", "payout"]
 
 NAME_CHARS_MAX: Final = 255
 DISPLAY_NAME_CHARS_MAX: Final = 64
+log = structlog.get_logger()
+
 LIST_MAX: Final = 1000
 
 _SHOWN_NAME: Final = "COALESCE(NULLIF(m.display_name, ''), m.name)"
@@ -218,6 +223,13 @@ def set_face(
         " accent = COALESCE(%s, accent) WHERE id = %s",
         (display_name, contact, accent, merchant_id),
     )
+    face = {"display_name": display_name, "contact": contact, "accent": accent}
+    note_changed(merchant_id, *(name for name, text in face.items() if text is not None))
+
+
+def note_changed(merchant_id: UUID, *terms: str) -> None:
+    """Log a change of a merchant's terms by their names, once the transaction is committed."""
+    then(lambda: log.info("merchant.changed", merchant=str(merchant_id), terms=list(terms)))
 
 
 def check_exists(merchant_id: UUID) -> None:
@@ -232,10 +244,13 @@ def set_cosign(merchant_id: UUID, *, is_required: bool) -> bool:
     Those that wait already go on as they began. Raises UnknownMerchantError.
     """
     check_exists(merchant_id)
-    return touched(
+    is_changed = touched(
         "UPDATE merchants SET is_cosign_required = %s WHERE id = %s AND is_cosign_required <> %s",
         (is_required, merchant_id, is_required),
     )
+    if is_changed:
+        note_changed(merchant_id, "cosign")
+    return is_changed
 
 
 def create_key(merchant_id: UUID, kind: KeyKind, label: str, box: SecretBox) -> IssuedKey:
@@ -255,6 +270,7 @@ def create_key(merchant_id: UUID, kind: KeyKind, label: str, box: SecretBox) -> 
     )
     if created == 0:
         raise UnknownMerchantError(f"there is no merchant {merchant_id}")
+    then(lambda: log.info("key.created", key=public_id, merchant=str(merchant_id), kind=kind))
     return IssuedKey(public_id, secret)
 
 
@@ -263,6 +279,7 @@ def revoke_key(public_id: str) -> bool:
     if _PUBLIC_ID.fullmatch(public_id) is None:
         raise UnknownKeyError("this is no public id of an API key")
     if execute("UPDATE api_keys SET revoked_at = app_now() WHERE public_id = %s AND revoked_at IS NULL", (public_id,)):
+        then(lambda: log.warning("key.revoked", key=public_id))
         return True
     if not ApiKeyRow.select(ApiKeyRow.id).where(ApiKeyRow.public_id == public_id).exists():
         raise UnknownKeyError(f"there is no API key {public_id}")

@@ -19,7 +19,7 @@ from models.db.base import execute, is_true, rows, touched, value
 from models.db.revocation import VOUCHED
 from models.db.table import BY_DATABASE, Table
 from models.ledger import releases
-from models.merchants.rows import Merchant
+from models.merchants.rows import Merchant, note_changed
 
 
 class SplitRuleRow(Table, table="split_rules r"):
@@ -126,12 +126,15 @@ def delete(merchant_id: UUID, rule_id: UUID) -> UUID | None:
 
 def set_config(merchant_id: UUID, *, enabled: bool | None, hold_hours: int | None) -> bool:
     """Change what is given, for credits from now on; return True if that differs from before."""
-    return touched(
+    is_changed = touched(
         "UPDATE merchants SET is_split_enabled = COALESCE(%(enabled)s, is_split_enabled),"
         " split_hold_hours = COALESCE(%(hours)s, split_hold_hours) WHERE id = %(merchant)s"
         " AND (is_split_enabled <> %(enabled)s OR split_hold_hours <> %(hours)s)",
         {"enabled": enabled, "hours": hold_hours, "merchant": merchant_id},
     )
+    if is_changed:
+        note_changed(merchant_id, "splits")
+    return is_changed
 
 
 def read_config(merchant_id: UUID) -> Config:

@@ -12,12 +12,13 @@ from uuid import UUID
 from core.merchants import terms_rules
 from core.rates.pricing import Method, StandardTerms
 from models.db.base import execute
-from models.merchants.rows import AcceptedMethod, Discount, Merchant, UnknownMerchantError
+from models.merchants.rows import AcceptedMethod, Discount, Merchant, UnknownMerchantError, note_changed
 from models.merchants.terms import Accuracy
 
 
-def _count(merchant_id: UUID) -> None:
-    """Count a change. First of all, since it locks the merchant: changes at once take turns."""
+def _count(merchant_id: UUID, term: str) -> None:
+    """Count a change of a term. First of all, since it locks the merchant: changes at once take turns."""
+    note_changed(merchant_id, term)
     execute("UPDATE merchants SET terms_version = terms_version + 1 WHERE id = %s", (merchant_id,))
 
 
@@ -38,18 +39,19 @@ def _set_own(merchant_id: UUID, column: str, value: int | None) -> None:
     sql = f"UPDATE merchants SET {column} = %s, terms_version = terms_version + 1 WHERE id = %s"
     if not execute(sql, (value, merchant_id)):
         raise UnknownMerchantError(f"there is no merchant {merchant_id}")
+    note_changed(merchant_id, column)
 
 
 def replace_accepted(merchant_id: UUID, methods: Collection[Method]) -> None:
     """Set the methods that a merchant accepts, in an open transaction; an empty list accepts all."""
-    _count(merchant_id)
+    _count(merchant_id, "accepted_methods")
     execute("DELETE FROM accepted_methods WHERE merchant_id = %s", (merchant_id,))
     AcceptedMethod.write_all([AcceptedMethod(merchant_id=merchant_id, currency=c, network=n) for c, n in methods])
 
 
 def set_discount(merchant_id: UUID, methods: Collection[Method], discount_ppm: int) -> None:
     """Give some methods a discount, in an open transaction; 0 takes it away."""
-    _count(merchant_id)
+    _count(merchant_id, "discounts")
     execute(
         "DELETE FROM discounts d USING unnest(%s::text[], %s::text[]) AS m (currency, network)"
         " WHERE d.merchant_id = %s AND d.currency = m.currency AND d.network = m.network",
@@ -72,7 +74,7 @@ def read_accuracy(merchant_id: UUID, standard: StandardTerms) -> Accuracy:
 
 def set_accuracy(merchant_id: UUID, standard: StandardTerms, *, enabled: bool | None, ppm: int | None) -> Accuracy:
     """Change what is given, in an open transaction, and return the whole; or raise accuracy.bad_percent."""
-    _count(merchant_id)
+    _count(merchant_id, "accuracy")
     before = read_accuracy(merchant_id, standard)
     after = Accuracy(before.enabled if enabled is None else enabled, before.ppm if ppm is None else ppm)
     terms_rules.check_accuracy(enabled=after.enabled, ppm=after.ppm)

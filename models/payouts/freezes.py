@@ -11,14 +11,19 @@ from datetime import datetime
 from typing import Final, Literal, get_args
 from uuid import UUID
 
+import structlog
+
 from core.errors import PayoutConvertFrozen, PayoutFrozen
 from core.payouts import ways_out
 from core.payouts.ways_out import Way
 from core.rates.pricing import Method
+from models.db.after_commit import then
 from models.db.base import execute, is_true, rows
 from models.db.query import number
 from models.db.table import Table
 from models.ledger import ledger
+
+log = structlog.get_logger()
 
 Scope = Literal["all", "network", "merchant", "conversion", "coin"]
 
@@ -121,11 +126,14 @@ def freeze(scope: Scope, name: str = "", *, reason: str, frozen_by: str) -> bool
     if (scope in UNNAMED) != (name == ""):
         raise ValueError(f"a freeze of {scope} named {name!r}")
     # xmax is 0 only in a row that was just inserted.
-    return is_true(
+    is_new = is_true(
         "INSERT INTO payout_freezes AS f (scope, name, reason, frozen_by) VALUES (%s, %s, %s, %s)"
         " ON CONFLICT (scope, name, frozen_by) DO UPDATE SET reason = EXCLUDED.reason RETURNING f.xmax = 0",
         (scope, name, reason, frozen_by),
     )
+    if is_new:
+        then(lambda: log.warning("payouts.frozen", scope=scope, name=name, by=frozen_by, reason=reason))
+    return is_new
 
 
 def unfreeze(scope: Scope, name: str = "", *, frozen_by: str | None = None) -> int:
@@ -133,11 +141,14 @@ def unfreeze(scope: Scope, name: str = "", *, frozen_by: str | None = None) -> i
 
     A freeze by RECOVERY, which stops the signing, is lifted only by RECOVERY: it remains until nothing is unknown.
     """
-    return execute(
+    lifted = execute(
         "DELETE FROM payout_freezes WHERE (scope, name) = (%s, %s)"
         " AND CASE WHEN %s::text IS NULL THEN frozen_by <> %s ELSE frozen_by = %s END",
         (scope, name, frozen_by, RECOVERY, frozen_by),
     )
+    if lifted:
+        then(lambda: log.warning("payouts.unfrozen", scope=scope, name=name, freezes=lifted))
+    return lifted
 
 
 def listing() -> list[Freeze]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Final, NoReturn, Protocol
 from uuid import UUID
 
+import structlog
+
 from core.addresses import addresses
 from core.catalogue import hints
 from core.catalogue.catalogue import Catalogue, Pair
@@ -31,6 +33,7 @@ from core.money import mul_div_up, parse_units, round_up
 from core.payouts.states import PayoutStatus
 from core.rates.pricing import Market, Method, only_network
 from core.texts.render import coin_text
+from models.db.after_commit import then
 from models.db.base import execute, is_true, one_as
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, MATURING, Account
@@ -66,6 +69,8 @@ PAYOUT_METHOD: Final = MethodErrors(unknown_currency=PayoutUnknownCurrency, netw
 PAYOUT_DESTINATION: Final = DestinationErrors(
     bad=PayoutBadAddress, mismatch=PayoutAddressNetworkMismatch, internal=PayoutDestinationInternal
 )
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,3 +279,4 @@ def read_terms(merchant_id: UUID) -> Terms:
 def set_fee_on_top(merchant_id: UUID, *, is_fee_on_top: bool) -> None:
     """Set the default for payouts without is_subtract, from now on."""
     execute("UPDATE merchants SET is_payout_fee_on_top = %s WHERE id = %s", (is_fee_on_top, merchant_id))
+    then(lambda: log.info("merchant.changed", merchant=str(merchant_id), terms=["is_payout_fee_on_top"]))

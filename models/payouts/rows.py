@@ -11,13 +11,14 @@ from typing import Literal
 from uuid import UUID
 
 import msgspec
+import structlog
 
 from core.catalogue.catalogue import Catalogue
 from core.invoices.states import check_transition
 from core.payouts import ways_out
 from core.payouts.states import FINAL_PAYOUTS, PAYOUT_TRANSITIONS, PayoutKind, PayoutStatus, WaitingFor, payout_event
 from core.payouts.ways_out import Way
-from models.db.after_commit import Bell, count, ring
+from models.db.after_commit import Bell, count, ring, then
 from models.db.base import execute
 from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
 from models.ledger import ledger
@@ -25,6 +26,8 @@ from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, SUSPENSE, Account, Tran
 from models.payouts import views as payout_views
 from models.payouts.waiting import WAITING_FOR
 from models.webhooks import outbox
+
+log = structlog.get_logger()
 
 FundedFrom = Literal["available", "suspense"]
 
@@ -233,7 +236,27 @@ def _reread(payout_id: UUID) -> PayoutRow:
     return row
 
 
+def _log(payout: PayoutRow) -> None:
+    """Log a payout's new status, once the transaction is committed."""
+    facts = {
+        "payout": str(payout.id), "merchant": str(payout.merchant_id), "currency": payout.currency,
+        "network": payout.network, "txid": payout.txid,
+    }  # fmt: skip
+    match payout.status:
+        case "approved":
+            then(lambda: log.info("payout.approved", **facts))
+        case "broadcasting":
+            then(lambda: log.info("payout.signed", **facts))
+        case "sent":
+            then(lambda: log.info("payout.sent", **facts))
+        case "confirmed":
+            then(lambda: log.info("payout.confirmed", **facts))
+        case "failed":
+            then(lambda: log.warning("payout.failed", **facts, problem=payout.error))
+
+
 def _emit(catalogue: Catalogue, payout: PayoutRow) -> None:
+    _log(payout)
     outbox.emit(
         payout.merchant_id,
         payout_event(payout.status),

@@ -12,7 +12,7 @@ import structlog
 from actors.queue.schedule import DOORBELLS
 from core.logs import counters
 from models.db import after_commit
-from models.db.after_commit import Bell, count, ring
+from models.db.after_commit import Bell, count, ring, then
 from models.db.base import execute, in_transaction, part, repeat_on_deadlock, transaction
 from tests.models.db.collisions import at_once
 
@@ -81,6 +81,26 @@ def test_a_rolled_back_savepoint_drops_its_notifications(rung: list[str]) -> Non
         assert rung == []
 
     assert rung == ["deliver_emails", "broadcast:ethereum"]
+
+
+def test_a_step_runs_after_the_commit_alone(rung: list[str]) -> None:
+    done: list[tuple[str, bool]] = []
+
+    def step(name: str) -> None:
+        done.append((name, in_transaction()))
+
+    with transaction():
+        then(lambda: step("outer"))
+        within(part, lambda: then(lambda: step("part")))
+        with pytest.raises(LookupError):
+            within(part, lambda: then(lambda: step("lost")), fail)
+        assert done == []
+    assert done == [("outer", False), ("part", False)]
+    with pytest.raises(LookupError):
+        within(transaction, lambda: then(lambda: step("lost")), fail)
+    then(lambda: step("at once"))
+    assert done[2:] == [("at once", False)]
+    assert rung == []
 
 
 def test_a_repeated_step_sends_the_notifications_of_its_last_attempt(rung: list[str]) -> None:

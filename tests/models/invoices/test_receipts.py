@@ -347,5 +347,5 @@ def test_a_merchant_above_its_daily_cap_sends_no_emails_but_still_sells(shop: UU
         decided = settled(mine)
 
     assert decided.status == "paid"
-    assert [line["event"] for line in lines] == ["email.capped"]
+    assert [line["event"] for line in lines] == ["email.capped", "deposit.credited", "invoice.paid"]
     assert len(written()) == 1
