@@ -532,7 +532,7 @@ def test_a_failure_is_logged_without_the_nodes_address(monkeypatch: pytest.Monke
         head(providers(node.url))
 
     assert [(entry["event"], entry["provider"], entry["call"]) for entry in logs] == [
-        ("provider.failed", 1, "ethereum: eth_chainId")
+        ("provider.failed", 1, "eth_blockNumber")
     ]
     assert "secret-key" not in repr(logs)
 
