@@ -39,7 +39,11 @@ mkdir "$R/dev/pts" "$R/dev/shm"
 mount -t devpts devpts "$R/dev/pts" -o newinstance,ptmxmode=0666
 ln -s pts/ptmx "$R/dev/ptmx"
 ln -s /proc/self/fd "$R/dev/fd"
-exec env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$R" /lib/systemd/systemd
+cd "$R"
+# Not by chroot, inside which no user namespace can be made.
+pivot_root . mnt
+umount --lazy /mnt
+exec env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd
 """
 _SPACES: Final = ("--mount", "--pid", "--uts", "--ipc", "--cgroup")
 
@@ -106,7 +110,7 @@ class Debian:
     def inside(self, *command: str) -> list[str]:
         """Return the command line that runs a command in this machine."""
         (pid,) = self._first()
-        return [program("nsenter"), "--target", str(pid), *_SPACES, f"--root=/proc/{pid}/root", *command]
+        return [program("nsenter"), "--target", str(pid), *_SPACES, *command]
 
     def _asked(self, script: str) -> str:
         if not self._first():
@@ -134,10 +138,7 @@ class Debian:
                 cwd="/",
             )
         try:
-            shell = Shell(process, log)
-            # nsenter leaves it in a folder outside.
-            shell.run("cd /")
-            yield shell
+            yield Shell(process, log)
         finally:
             process.kill()
             process.communicate()
