@@ -43,6 +43,8 @@ cd "$R"
 # Not by chroot, inside which no user namespace can be made.
 pivot_root . mnt
 umount --lazy /mnt
+# As systemd does it on a machine: credentials reach a service by propagation.
+mount --make-rshared /
 exec env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd
 """
 _SPACES: Final = ("--mount", "--pid", "--uts", "--ipc", "--cgroup")
