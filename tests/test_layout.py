@@ -21,6 +21,7 @@ SAYS_NOTHING: Final = {"told", "found", "held", "said", "heard"}
 
 # Imports that are for types alone though they would close no circle, with the reason.
 LATE: Final = {
+    ("api.documentation.guides", "markdown_it"): "half a megabyte in each web process, for those who read the guides",
     ("chains.evm.spends.fate", "web3"): "chains.evm.spends.library alone loads web3, and silences what it warns of",
     ("chains.evm.spends.library", "web3"): "half a second and 34 MB, at first use",
     ("cli.__main__", "cli.shell.errors"): "the stores' libraries take half a second, and help needs none of them",

@@ -9,10 +9,10 @@ import itertools
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 FOLDER: Final = Path(__file__).parents[2] / "docs"
 # In the order of reading. All other pages of docs/ are for operators.
@@ -28,6 +28,8 @@ class Guide:
     """A guide as HTML. Links to pages that are not shown here become plain words."""
 
     def __init__(self, name: str) -> None:
+        from markdown_it import MarkdownIt  # noqa: PLC0415  half a megabyte, for those who read
+
         # No HTML of the text is taken over.
         parser = MarkdownIt("commonmark", {"html": False}).enable("table")
         tokens = parser.parse((FOLDER / f"{name}.md").read_text(encoding="utf-8"))
