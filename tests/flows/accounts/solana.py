@@ -1,16 +1,10 @@
-"""Many payouts of Solana at once, in SOL and a token, while workers die, broadcasts lose answers and messages double.
-
-Nothing counts a sender's transactions there: that none leaves twice is for the signer to see to.
-"""
+"""Solana's coins in flows: who pays, who is paid, and who holds how much, read from its own chain."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, Final
 
-import pytest
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
@@ -19,7 +13,7 @@ from core.catalogue.catalogue import Pair
 from devstack.solana.buyer import Buyer
 from devstack.solana.programs import associated
 from tests.flows.stack import Stack
-from tests.flows.under_fire import Accounts, burning
+from tests.flows.under_fire import Accounts
 
 
 def address(number: int) -> str:
@@ -46,20 +40,3 @@ SOLANA: Final = Accounts(
     network="solana", amounts={"SOL": Decimal("0.025"), "USDT": Decimal("1.25")}, address=address, pay=pay,
     balance=balance,
 )  # fmt: skip
-
-
-@pytest.fixture
-def burning_stack(tmp_path: Path) -> Iterator[Stack]:
-    with burning(tmp_path, "solana") as running:
-        yield running
-
-
-@pytest.mark.timeout(400)
-def test_twenty_payouts_of_solana_under_fire_arrive_once_each(burning_stack: Stack) -> None:
-    SOLANA.run_payouts(burning_stack, 20)
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(1800)
-def test_two_hundred_payouts_of_solana_under_fire_arrive_once_each(burning_stack: Stack) -> None:
-    SOLANA.run_payouts(burning_stack, 200)

@@ -1,18 +1,10 @@
-"""Many payouts of TON at once, in coin and jettons, while workers die, broadcasts lose answers and messages double.
-
-One request pays many at once, and a wallet takes one after the other: that none is paid twice is for the signer to see
-to, and each output has an end of its own.
-"""
+"""TON's coins in flows: who pays, who is paid, and who holds how much, read from its own chain."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Decimal
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, Final
-
-import pytest
 
 from core.addresses import ton
 from core.addresses.addresses import display
@@ -21,7 +13,7 @@ from devstack.ton import jettons
 from devstack.ton.buyer import Buyer
 from devstack.ton.client import Toncenter
 from tests.flows.stack import Stack
-from tests.flows.under_fire import Accounts, burning
+from tests.flows.under_fire import Accounts
 
 NETWORK: Final = load_catalogue("development").networks["ton"]
 
@@ -50,20 +42,3 @@ def asking(stack: Stack) -> Any:
 TON: Final = Accounts(
     network="ton", amounts={"TON": Decimal("0.25"), "USDT": Decimal("1.25")}, address=address, pay=pay, balance=balance
 )
-
-
-@pytest.fixture
-def burning_stack(tmp_path: Path) -> Iterator[Stack]:
-    with burning(tmp_path, "ton") as running:
-        yield running
-
-
-@pytest.mark.timeout(400)
-def test_twenty_payouts_of_ton_under_fire_arrive_once_each(burning_stack: Stack) -> None:
-    TON.run_payouts(burning_stack, 20)
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(1800)
-def test_two_hundred_payouts_of_ton_under_fire_arrive_once_each(burning_stack: Stack) -> None:
-    TON.run_payouts(burning_stack, 200)

@@ -1,16 +1,9 @@
-"""Many payouts of TRON at once, in TRX and a token, while workers die, broadcasts lose answers and messages double.
-
-Nothing counts a sender's transactions there: that none leaves twice is for the signer to see to.
-"""
+"""TRON's coins in flows: who pays, who is paid, and who holds how much, read from its own chain."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Decimal
-from pathlib import Path
 from typing import Final
-
-import pytest
 
 from chains.net.rest import RestNode
 from chains.tron import accounts
@@ -18,7 +11,7 @@ from core.catalogue.catalogue import Pair
 from devstack.tron.buyer import Buyer
 from devstack.tron.wire import shown
 from tests.flows.stack import Stack
-from tests.flows.under_fire import Accounts, burning
+from tests.flows.under_fire import Accounts
 
 
 def address(number: int) -> str:
@@ -40,20 +33,3 @@ def node(stack: Stack) -> RestNode:
 TRON: Final = Accounts(
     network="tron", amounts={"TRX": Decimal("2.5"), "USDT": Decimal("1.25")}, address=address, pay=pay, balance=balance
 )
-
-
-@pytest.fixture
-def burning_stack(tmp_path: Path) -> Iterator[Stack]:
-    with burning(tmp_path, "tron") as running:
-        yield running
-
-
-@pytest.mark.timeout(400)
-def test_twenty_payouts_of_tron_under_fire_arrive_once_each(burning_stack: Stack) -> None:
-    TRON.run_payouts(burning_stack, 20)
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(1800)
-def test_a_hundred_payouts_of_tron_under_fire_arrive_once_each(burning_stack: Stack) -> None:
-    TRON.run_payouts(burning_stack, 100)
