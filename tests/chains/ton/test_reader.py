@@ -241,6 +241,14 @@ def test_numbers_are_found_by_old_states(chain: World) -> None:
             chain.reader.counter_heights(HOT.address, 1, low, high)
 
 
+def test_a_request_in_no_master_block_yet_has_no_height(chain: World) -> None:
+    give_hot(chain)
+    behind = chain.nodes[0]._truth("getMasterchainInfo", {})
+    height = chain.send(HOT, coin(STRANGER, 1))
+    with lying(chain, getMasterchainInfo=behind) as liar, pytest.raises(NotYetError, match="in no master block"):
+        liar.reader.counter_heights(HOT.address, 0, 0, height)
+
+
 def test_a_node_without_old_states_is_named(chain: World) -> None:
     def pruned(truth: Any, asked: dict[str, Any]) -> Any:
         return Refusal(500, "LITE_SERVER_NOTREADY: block is not applied") if asked.get("seqno") else truth

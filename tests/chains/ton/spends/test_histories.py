@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -14,7 +14,7 @@ from chains.base import ContradictionError, ProviderError
 from chains.net import http
 from chains.net.budget import BudgetSpentError, budget
 from chains.spending import Attempt, Draft, Fate, FateKind, Output
-from chains.ton import messages, nodes, transactions
+from chains.ton import messages, nodes, requests, transactions
 from chains.ton.cells import Cell, CellError
 from chains.ton.nodes import Toncenter
 from chains.ton.spends import arrivals, history, kept
@@ -98,6 +98,15 @@ def test_a_recipient_flooded_in_the_block_of_its_payout(ton: World) -> None:
     # Each look is progress of a page at least.
     assert set(waits) <= {WAITING}
     assert len(waits) < 60 // PAGE
+
+
+def test_two_recipients_flooded_at_once(ton: World) -> None:
+    draft, attempt = ton.sent(payments(*(Output(recipient=each, units=TON) for each in (THEIRS, FRESH))))
+    ton.chain.mine(2)
+    for address in (THEIRS, FRESH):
+        flood(ton, address, 12)
+    ton.chain.mine(4)
+    assert looks(ton, draft, attempt) == [INCLUDED]
 
 
 def test_a_recipient_that_is_busy_all_the_time(ton: World) -> None:
@@ -311,6 +320,18 @@ def test_a_spend_waits_for_the_master_block_that_names_its_end(ton: World) -> No
     assert ton.spender.fate(case(draft, attempt)).kind is WAITING
     ton.nodes[0].be_honest()
     assert ton.spender.fate(case(draft, attempt)).kind is INCLUDED
+
+
+def test_a_wallet_that_took_no_request_has_another_contract(ton: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    draft, attempt = ton.sent(payment(TON))
+    ton.chain.settle()
+
+    def read(_body: Cell) -> NoReturn:
+        raise CellError("another form")
+
+    monkeypatch.setattr(requests, "read", read)
+    with pytest.raises(ProviderError, match="took no request"):
+        ton.spender.fate(case(draft, attempt))
 
 
 def test_another_account_s_transactions_are_not_believed(ton: World) -> None:
