@@ -43,7 +43,7 @@ restore-drill: $(STAMP) ## lose payouts, restore by the commands of docs/backup.
 
 .PHONY: deploy-drill
 deploy-drill: $(STAMP) ## run the commands of docs/deploy.md on a bare Debian (as root, with debootstrap)
-	$(BIN)/python -m pytest -m soak --timeout 0 tests/ops/test_deploy.py $(ARGS)
+	DEPLOY_DRILL=1 $(BIN)/python -m pytest -m soak --timeout 0 tests/ops/test_deploy.py $(ARGS)
 
 .PHONY: mutants
 mutants: $(STAMP) ## remove guards one by one, and list those that no test misses (ARGS=models/ledger)
