@@ -8,7 +8,7 @@ A node's URL often carries its owner's key, so no error of this module shows one
 import re
 import time
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -225,15 +225,15 @@ def _read(what: str, response: urllib3.BaseHTTPResponse, bytes_max: int) -> byte
 
 def _has_more(body: bytes, marks: bytes, most: int) -> bool:
     """Return True if JSON has more of some characters outside of its texts, which anyone may have written."""
-    count = sum(body.count(mark) for mark in _each(marks))
+    count = _counted(body, marks)
     if count > most and body.count(b'"') <= QUOTES_MAX:
-        texts = (text.group() for text in TEXTS.finditer(body))
-        count -= sum(len(text) - len(text.translate(None, marks)) for text in texts)
+        count -= sum(_counted(text.group(), marks) for text in TEXTS.finditer(body))
     return count > most
 
 
-def _each(marks: bytes) -> Iterator[bytes]:
-    return (marks[at : at + 1] for at in range(len(marks)))
+def _counted(body: bytes, marks: bytes) -> int:
+    """Count some characters: twice as fast as one by one, where they are several."""
+    return body.count(marks) if len(marks) == 1 else len(body) - len(body.translate(None, marks))
 
 
 def _inflater(what: str, response: urllib3.BaseHTTPResponse) -> "zlib._Decompress | None":

@@ -57,7 +57,9 @@ class Sieve:
         """Return the account, kind and owners in a transaction's bytes. Raises CellError for other bytes."""
         if len(raw) > boc.BYTES_MAX:
             raise CellError("a transaction of more bytes than any has")
-        owners = tuple(dict.fromkeys(owner for sample in self._samples for owner in _owners(raw, sample)))
+        owners = tuple(owner for sample in self._samples for owner in _owners(raw, sample))
+        if len(owners) > 1:
+            owners = tuple(dict.fromkeys(owners))
         try:
             return Look(*_root(raw), owners)
         except (_UnusualError, IndexError):
