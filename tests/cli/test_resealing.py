@@ -168,6 +168,30 @@ def test_a_letter_that_a_worker_empties_meanwhile_stays_empty(database_url: str)
     assert email(letter).body_box == ""
 
 
+def test_a_row_that_was_locked_is_sealed_by_the_next_walk(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = new_key(merchant())
+    began, ended = threading.Event(), threading.Event()
+
+    def lock() -> None:
+        base.connect(database_url)
+        with transaction():
+            execute("SELECT 1 FROM api_keys FOR UPDATE")
+            began.set()
+            ended.wait(5)
+
+    locking = threading.Thread(target=lock)
+    locking.start()
+    began.wait(5)
+
+    def release(_pause_s: float) -> None:
+        ended.set()
+        locking.join()
+
+    monkeypatch.setattr(resealing.time, "sleep", release)
+    assert resealing.seal_all(KEYS, BOTH) == 1
+    assert opened(key, NEW) == key.secret
+
+
 def test_a_secret_whose_key_is_gone_is_named_and_kept(sluice_db: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resealing, "PAUSE_S", 0)
     shop = merchant()
