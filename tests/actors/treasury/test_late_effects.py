@@ -10,10 +10,10 @@ import pytest
 
 from actors.treasury import comparison
 from actors.treasury.sweep import _Keeper
-from chains.spending import Case, Fate, FateKind, OutputFate
+from chains.spending import Case, Fate, FateKind, Movement, OutputFate
 from core.catalogue import families
 from models.db.base import execute
-from models.treasury import addresses, reconciliation
+from models.treasury import addresses, cold_books, reconciliation
 from models.treasury.snapshots import Balances, Holding
 from tests.actors.scan.paper import CTX
 from tests.models.builders import CATALOGUE, Chain, merchant
@@ -129,3 +129,33 @@ def test_an_address_is_in_motion_until_the_last_output_has_ended(chain: Chain, *
     assert is_late in {True, False}
     execute("UPDATE spends SET effect = 'exact'")
     assert not addresses.is_in_motion("ethereum", [STRANGER])
+
+
+def test_a_spend_in_no_row_s_block_may_have_come_back_too(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch, *, is_late: bool
+) -> None:
+    """Its row names no block yet, and nodes show its transaction in one, and not its end."""
+    pin_hot()
+    topup(chain, 1_000)
+    spend(recipient=STRANGER, token_units=30)
+
+    class OnItsWay:
+        def fate(self, case: Case) -> Fate:
+            return Fate(
+                kind=FateKind.INCLUDED, txid=case.txids[0], height=chain.height, block_hash=chain._hash(),
+                outputs=(OutputFate(effect=None),), movements=(Movement(address=HOT, currency="ETH", units=-30),),
+            )  # fmt: skip
+
+    monkeypatch.setattr(comparison.registry, "spender", lambda *_: OnItsWay())
+    assert (details("hot", HOT, 970), is_late in {True, False}) == ([], True)
+    assert details("hot", HOT, 1_000) == [], "it may be back"
+    assert details("hot", HOT, 1_001) != []
+    assert details("hot", HOT, 969) != []
+
+
+def test_the_cold_address_is_open_until_its_coin_has_arrived(chain: Chain, *, is_late: bool) -> None:
+    pin_hot()
+    undelivered(chain, purpose="cold", recipient=STRANGER)
+    assert cold_books.is_open("ethereum", "ETH")
+    execute("UPDATE spends SET effect = 'exact'")
+    assert (cold_books.is_open("ethereum", "ETH"), is_late in {True, False}) == (False, True)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 
-from chains.base import ProviderError
+from chains.base import Block, ProviderError
 from chains.spending import Attempt, Counter, Draft, Fate, FateKind, Output, Sending, Window
 from chains.ton import messages
 from chains.ton.cells import Cell
-from chains.ton.spends import history, trace
+from chains.ton.nodes import Toncenter
+from chains.ton.spends import history, places, trace
+from chains.ton.transactions import Transaction
 from chains.ton.wallet import StateInit
 from core.addresses.ton import display, parse
 from devstack.ton.blocks import WHOLE, halves
@@ -398,3 +401,35 @@ def test_storage_debt(ton: World) -> None:
     fate = ton.spender.fate(case(draft, attempt))
     assert fate.is_success
     assert own.storage_fees < fate.fee_units <= draft.offer.ceiling_units
+
+
+@pytest.mark.parametrize(("has_own", "expected"), [(True, ["exact", None]), (False, [])])
+def test_an_end_that_no_master_block_has_yet_has_not_come(
+    ton: World, monkeypatch: pytest.MonkeyPatch, *, has_own: bool, expected: list[str | None]
+) -> None:
+    """A node may show an account's transactions before it shows the master block that has them."""
+    draft, attempt = ton.sent(payments(*(Output(recipient=each, units=TON) for each in (THEIRS, FRESH))))
+    ton.chain.settle()
+    late = {each.hash for each in ton.ran(FRESH if has_own else HOT_KEY.address)}
+    real = places.first_with
+
+    def first_with(node: Toncenter, wanted: Sequence[Transaction]) -> Block | None:
+        return real(node, wanted) if late.isdisjoint(each.hash for each in wanted) else None
+
+    def missing(_node: Toncenter, wanted: Sequence[Transaction]) -> frozenset[bytes]:
+        return frozenset(late & {each.hash for each in wanted})
+
+    monkeypatch.setattr(places, "first_with", first_with)
+    monkeypatch.setattr(places, "missing", missing)
+    fate = ton.spender.fate(case(draft, attempt))
+    assert [each.effect for each in fate.outputs] == expected
+    assert fate.kind is (FateKind.INCLUDED if has_own else WAITING)
+
+
+def test_the_newest_master_block_has_all_that_ended(ton: World) -> None:
+    ton.paid(payment(TON))
+    [arrived] = ton.ran(THEIRS)
+    node = Toncenter(ton.nodes[0].url, timeout_s=5)
+    later = replace(arrived, lt=arrived.lt + 10**12)
+    assert places.missing(node, [arrived, later]) == {later.hash}
+    assert places.missing(node, [arrived]) == frozenset()
