@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.logs import counters
-from core.logs.counters import Counters
+from core.logs.counters import Counters, Series
 from models.db import base, counts
 from models.db.base import execute, value
 from models.db.counts import QUIET_MAX_S, Reporter
@@ -110,6 +111,37 @@ def test_a_process_that_was_counted_as_ended_goes_on(start: Callable[[], Process
         age_all()
         counts.fold(limit=10)
         assert total() == expected
+
+
+def test_a_process_that_writes_while_its_row_is_folded_loses_nothing(
+    start: Callable[[], Process], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = start()
+    process.count()
+    process.push()
+    age_all()
+    process.count()
+    add = counters.added
+
+    def push() -> None:
+        try:
+            process.push()
+        finally:
+            base.close()
+
+    def add_slowly(parts: Iterable[Series]) -> Series:
+        monkeypatch.setattr(counters, "added", add)
+        other.start()
+        # It waits for the row; without its lock it would be done by now.
+        other.join(0.3)
+        return add(parts)
+
+    other = threading.Thread(target=push)
+    monkeypatch.setattr(counters, "added", add_slowly)
+    counts.fold(limit=10)
+    other.join()
+
+    assert total() == 2
 
 
 def test_processes_that_fold_at_once_lose_nothing(start: Callable[[], Process]) -> None:
