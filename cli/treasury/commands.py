@@ -102,7 +102,7 @@ def adopt(
         amount = amount_of(ctx.catalogue, currency, surplus)
         if not yes:
             confirm(f"Book {amount} {currency} on {network} as the gateway's own?")
-        if not reconciliation.adopt(network, currency, surplus, books, origin="adopted", by=operator(by)):
+        if not reconciliation.adopt_surplus(network, currency, surplus, books, by=operator(by)):
             raise CommandError("the chain or the books have moved on; try again")
     document = {"network": network, "currency": currency, "amount": amount, "height": books.cursor.height}
     show(document, [f"{amount} {currency} on {network} is booked once it is deep enough"], as_json=as_json)

@@ -270,40 +270,47 @@ def was_compared(network: str, currency: str) -> bool:
     )
 
 
-def adopt(
-    network: str, currency: str, units: int, books: Books, *, origin: Literal["balance", "adopted"], by: str = ""
-) -> bool:
+def adopt(network: str, currency: str, units: int, books: Books, *, origin: Literal["balance", "adopted"]) -> bool:
     """Record a surplus of the hot wallet over its books as a top-up; it is booked like any top-up, at the same depth.
 
     False if the scanned chain no longer has the books' block, or if the books have changed since they were read: the
     same money may be in them by now, as another top-up or as a spend. Then it has to be compared again.
-    by: the operator whose act it is, if any.
     """
-    cursor = books.cursor
     with transaction():
-        # Locks the cursor: adoptions, and the scan's top-ups, take turns.
-        if not cursors.is_scanned(network, height=cursor.height, block_hash=cursor.hash):
-            return False
-        if topups.is_adopted_after(network, currency, cursor.height) or not _is_unchanged(network, books, currency):
-            return False
-        is_new = topups.record(
-            Topup(
-                id=uuid7(),
-                network=network,
-                txid="",
-                ordinal=topups.balance_ordinal(currency, cursor.height),
-                currency=currency,
-                units=units,
-                sender="",
-                address=addresses.address(network, "hot") or "",
-                origin=origin,
-                block_height=cursor.height,
-                block_hash=cursor.hash,
-            )
-        )
+        return _adopt(network, currency, units, books, origin)
+
+
+def adopt_surplus(network: str, currency: str, units: int, books: Books, *, by: str) -> bool:
+    """Record a surplus as adopt() does, by an operator, whose act is recorded."""
+    with transaction():
+        is_new = _adopt(network, currency, units, books, "adopted")
         if is_new:
             acts.record("surplus.adopted", f"{currency} on {network}", by=by, details=f"{units} units")
-        return is_new
+    return is_new
+
+
+def _adopt(network: str, currency: str, units: int, books: Books, origin: Literal["balance", "adopted"]) -> bool:
+    cursor = books.cursor
+    # Locks the cursor: adoptions, and the scan's top-ups, take turns.
+    if not cursors.is_scanned(network, height=cursor.height, block_hash=cursor.hash):
+        return False
+    if topups.is_adopted_after(network, currency, cursor.height) or not _is_unchanged(network, books, currency):
+        return False
+    return topups.record(
+        Topup(
+            id=uuid7(),
+            network=network,
+            txid="",
+            ordinal=topups.balance_ordinal(currency, cursor.height),
+            currency=currency,
+            units=units,
+            sender="",
+            address=addresses.address(network, "hot") or "",
+            origin=origin,
+            block_height=cursor.height,
+            block_hash=cursor.hash,
+        )
+    )
 
 
 def listing(network: str | None = None) -> list[Reconciliation]:

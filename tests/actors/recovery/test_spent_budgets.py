@@ -79,15 +79,17 @@ def test_whom_a_token_refuses_is_asked_again_by_the_next_step(
 
 def test_a_tick_ends_with_its_step(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resume, "_lift", Mock(side_effect=SPENT))
+    stopped = caught_up(world)
     with capture_logs() as logs:
-        resume.resume_signing(caught_up(world))
+        resume.resume_signing(stopped)
     assert events(logs) == ["network_tick.budget_spent"]
 
 
 def test_a_tick_whose_providers_fail_names_them(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resume, "_lift", Mock(side_effect=ProviderError("away")))
+    stopped = caught_up(world)
     with capture_logs() as logs:
-        resume.resume_signing(caught_up(world))
+        resume.resume_signing(stopped)
     assert events(logs) == ["network_tick.provider_failed"]
 
 
