@@ -106,7 +106,7 @@ def _agreed(taken: Sequence[Testimony], intent: Intent, network: Network, *, voi
             raise ProviderError("providers disagree about the transaction of a spend")
         return Fate(kind=FateKind.WAITING)
     same = [each for each in taken if (each.txid, each.change) == (txid, change)]
-    counted = [_end_of(column, voices, needed) for column in zip(*(each.ends for each in same), strict=True)]
+    counted = [_end_of(column, voices) for column in zip(*(each.ends for each in same), strict=True)]
     ends = tuple(end for end, _ in counted)
     if count < needed and any(end is None or end.fate.effect != "exact" for end in ends):
         raise ProviderError("one provider alone says that a spend has not its effect")
@@ -115,10 +115,10 @@ def _agreed(taken: Sequence[Testimony], intent: Intent, network: Network, *, voi
     return replace(fate, is_witnessed=is_witnessed)
 
 
-def _end_of(column: Iterable[End | None], voices: int, needed: int) -> tuple[End | None, int]:
+def _end_of(column: Iterable[End | None], voices: int) -> tuple[End | None, int]:
     """Return the end of an output that most nodes show, with their number; None while it is on its way."""
     for end, count in Tally(end for end in column if end is not None).most_common(1):
-        if 2 * count > voices and (end.fate.effect == "exact" or count >= needed):
+        if 2 * count > voices:
             return end, count
     return None, 0
 

@@ -349,6 +349,9 @@ def test_gas_that_is_on_its_way_is_not_sent_again(world: SpendWorld, spender: Pa
     world.step()
     assert [spend_reads.is_awaiting_gas("ethereum", each) for each in (near, far)] == [False, True]
     assert sweeps.busy_addresses("ethereum") == {world.hot, far}
+    world.mine(world.network.maturity)
+    world.step(2)
+    assert rows("SELECT state FROM spend_outputs ORDER BY place") == [("confirmed",), ("open",)]
     spender.end(txid)
     world.scan()
     world.step()
