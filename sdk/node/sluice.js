@@ -87,7 +87,8 @@ export function verifyWebhook(body, headers, secrets, { toleranceS = TOLERANCE_S
   const timestamp = read("x-webhook-timestamp");
   if (!/^[0-9]+$/.test(timestamp)) throw new InvalidWebhookError("X-Webhook-Timestamp is missing or malformed");
   const given = Buffer.from(read("x-webhook-signature"));
-  const matches = [secrets].flat().map((secret) => {
+  const set = [secrets].flat().filter((secret) => secret && secret.length !== 0);
+  const matches = set.map((secret) => {
     const expected = Buffer.from(createHmac("sha256", secret).update(`${timestamp}.`).update(body).digest("hex"));
     return expected.length === given.length && timingSafeEqual(expected, given);
   });
@@ -187,6 +188,7 @@ export class Sluice {
     }
     if (content === null || typeof content !== "object" || Array.isArray(content)) throw new UnexpectedAnswerError(response.status);
     if (!response.ok) throw refusal(response, content);
+    if (operation.isWrapped && !("result" in content)) throw new UnexpectedAnswerError(response.status);
     return operation.isWrapped ? content.result : content;
   }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import os
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -246,3 +248,40 @@ def test_coroutines_answer_as_the_methods_do() -> None:
             return items, made
 
         assert asyncio.run(story()) == ([1, 2, 3], {"uuid": "1"})
+
+
+def test_another_programs_json_is_no_result(open_shop: Opener) -> None:
+    with gateway(Answer(headers=(JSON,), body=b'{"status":"ok"}')) as server:
+        failure = fails(open_shop(url(server)), "createPayment", amount="10", currency="USD")
+
+    assert failure.kind == "UnexpectedAnswerError"
+    assert len(server.hooks) == 1, "it may have been carried out by the gateway behind"
+
+
+def test_a_forked_process_opens_a_connection_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    with gateway(good()) as server, sluice_client.Sluice(url(server), "pk", SECRET) as client:
+        client.list_currencies()
+        (parents,) = client._idle
+        client.list_currencies()
+        assert client._idle == [parents], "a process keeps its own"
+
+        forked = os.getpid() + 1
+        monkeypatch.setattr(os, "getpid", lambda: forked)
+        client.list_currencies()
+
+        assert len(client._idle) == 1
+        assert client._idle[0] is not parents, "two processes would read each other's answers"
+        assert parents.sock is not None, "the parent goes on with it"
+        parents.close()
+
+
+def test_a_connection_that_the_gateway_has_closed_is_closed_here_too() -> None:
+    with gateway(good()) as server, sluice_client.Sluice(url(server), "pk", SECRET) as client:
+        client.list_currencies()
+        (idle,) = client._idle
+        assert idle.sock is not None
+        idle.sock.shutdown(socket.SHUT_RDWR)
+        client.list_currencies()
+
+        assert idle.sock is None
+        assert idle not in client._idle

@@ -34,7 +34,7 @@ def test_the_worked_example_is_signed_alike(open_shop: Callable[..., Shop]) -> N
         assert sluice_client.sign(secret, timestamp, method, path, body.encode()) == EXAMPLE_SIGNATURE
 
 
-@pytest.mark.parametrize("secrets", [NEW, [OLD, NEW], [NEW]])
+@pytest.mark.parametrize("secrets", [NEW, [OLD, NEW], [NEW], [NEW, ""]])
 @pytest.mark.parametrize("shift", [0, 299, -299])
 def test_a_true_webhook_is_read(open_shop: Callable[..., Shop], secrets: object, shift: int) -> None:
     shop = open_shop("https://pay.shop.example")
@@ -57,6 +57,8 @@ def test_a_true_webhook_is_read(open_shop: Callable[..., Shop], secrets: object,
         pytest.param(BODY, sent() | {"X-Webhook-Signature": ""}, NEW, id="no signature"),
         pytest.param(BODY, sent() | {"X-Webhook-Signature": "é" * 64}, NEW, id="a signature of other letters"),
         pytest.param(BODY, sent(), [], id="no secret"),
+        pytest.param(BODY, sent(""), "", id="signed by the secret that is not set"),
+        pytest.param(BODY, sent(""), [NEW, ""], id="signed by the old secret that is not set"),
     ],
 )
 def test_a_forged_webhook_is_refused(

@@ -6,6 +6,7 @@ import email.utils
 import functools
 import http.client
 import json
+import os
 import random
 import ssl
 import threading
@@ -89,6 +90,7 @@ class Transport:
         self._signature: Callable[[str, str, str, bytes], str] = functools.partial(_signature, lambda: secret)
         self._idle: list[http.client.HTTPConnection] = []
         self._lock = threading.Lock()
+        self._process = os.getpid()
 
     def __repr__(self) -> str:
         """Name the gateway and the key, never the secret."""
@@ -151,9 +153,13 @@ class Transport:
     @contextmanager
     def _connection(self) -> Iterator[http.client.HTTPConnection]:
         """Lend a connection: an idle one, else a new one. It is kept only after a whole answer."""
+        self._leave_to_parent()
         with self._lock:
             connection = self._idle.pop() if self._idle else None
-        connection = connection if connection is not None and _is_open(connection) else self._connect()
+        if connection is not None and not _is_open(connection):
+            connection.close()
+            connection = None
+        connection = connection or self._connect()
         is_whole = False
         try:
             yield connection
@@ -165,6 +171,11 @@ class Transport:
                     self._idle.append(connection)
             if not is_kept:
                 connection.close()
+
+    def _leave_to_parent(self) -> None:
+        """Forget a forked process's connections: they are its parent's, and either would read the other's answers."""
+        if self._process != os.getpid():
+            self._process, self._idle, self._lock = os.getpid(), [], threading.Lock()
 
     def _connect(self) -> http.client.HTTPConnection:
         if self._context is None:
@@ -183,6 +194,8 @@ class Transport:
             raise UnexpectedAnswerError(answer.status)
         if answer.status >= 300:  # noqa: PLR2004  neither a redirect nor a refusal is a result
             raise _refusal(answer, content)
+        if operation.is_wrapped and "result" not in content:
+            raise UnexpectedAnswerError(answer.status)
         return content["result"] if operation.is_wrapped else content
 
 
