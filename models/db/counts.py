@@ -59,9 +59,9 @@ class Reporter:
         if self._row is not None and not self._replace(self._row, counted):
             self._row, self._earlier = None, self._written
         if self._row is None:
-            row = uuid4()
-            ProcessCounts(process=row, series=_packed(counters.less(counted, self._earlier))).write()
-            self._row = row
+            # Before it is written: where a commit was cut, the next write finds the row.
+            self._row = uuid4()
+            ProcessCounts(process=self._row, series=_packed(counters.less(counted, self._earlier))).write()
         self._written = counted
 
     def _replace(self, row: UUID, counted: Series) -> bool:

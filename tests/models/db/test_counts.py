@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from core.logs import counters
 from core.logs.counters import Counters, Series
 from models.db import base, counts
-from models.db.base import execute, value
+from models.db.base import StoreUnavailableError, execute, value
 from models.db.counts import QUIET_MAX_S, Reporter
+from models.db.rows import ProcessCounts
 
 pytestmark = pytest.mark.usefixtures("database")
 ENDED: Final = ("sluice_payouts_ended", ("confirmed",))
@@ -210,3 +211,46 @@ def test_a_database_that_takes_no_write_costs_a_push_alone(start: Callable[[], P
     counts.push()
 
     assert total() == 1
+
+
+def test_a_first_write_whose_end_is_unknown_is_not_counted_twice(
+    start: Callable[[], Process], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = ProcessCounts.write
+
+    def cut(row: ProcessCounts, *args: str) -> None:
+        written(row, *args)
+        raise StoreUnavailableError("cut at COMMIT")
+
+    process = start()
+    process.count()
+    with monkeypatch.context() as patch:
+        patch.setattr(ProcessCounts, "write", cut)
+        with pytest.raises(StoreUnavailableError):
+            process.push()
+    process.count()
+    process.push()
+
+    assert total() == 2
+
+
+def test_a_first_write_that_failed_is_made_up_for(
+    start: Callable[[], Process], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_row: ProcessCounts, *_args: str) -> None:
+        raise StoreUnavailableError("away")
+
+    process = start()
+    process.count()
+    process.push()
+    age_all()
+    counts.fold(limit=10)
+    process.count()
+    with monkeypatch.context() as patch:
+        patch.setattr(ProcessCounts, "write", refuse)
+        with pytest.raises(StoreUnavailableError):
+            process.push()
+    process.count()
+    process.push()
+
+    assert total() == 3
