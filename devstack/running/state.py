@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 from urllib.parse import urlsplit
 
 from psycopg2 import ProgrammingError
@@ -114,18 +114,31 @@ def for_new_stack(inherited: Mapping[str, str]) -> dict[str, str]:
 
 
 def _read(folder: Path) -> RunningStack | None:
-    """Return the stack of a folder; None if none serves there. Raises CommandError without rights to read it."""
+    """Return the stack of a folder; None if none serves there.
+
+    Raises CommandError without rights to read it, and for another user's: its settings would be that user's word.
+    """
     try:
         if not _is_locked(folder / "lock"):
             return None
-        ready = json.loads((folder / FILE_NAME).read_text(encoding="utf-8"))
-        return RunningStack(folder=folder.resolve(), ready=ready)
+        with (folder / FILE_NAME).open(encoding="utf-8") as file:
+            _check_owner(folder, _owner(file))
+            return RunningStack(folder=folder.resolve(), ready=json.load(file))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise CommandError(
             f"the stack in {_shown(folder)} cannot be read ({error.strerror}): run this as the user who started it"
         ) from None
+
+
+def _owner(file: TextIO) -> int:
+    return os.fstat(file.fileno()).st_uid
+
+
+def _check_owner(folder: Path, owner: int) -> None:
+    if owner not in {os.geteuid(), 0}:
+        raise CommandError(f"the stack in {_shown(folder)} is another user's: run this as the user who started it")
 
 
 def _is_locked(path: Path) -> bool:

@@ -32,6 +32,22 @@ def test_the_folder_may_come_from_a_variable_and_an_option_precedes_it(folder: F
         state.find(tmp_path / "none", {state.FOLDER: str(folder.path)})
 
 
+def test_a_stack_that_another_user_wrote_is_refused(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.path.parent)
+    monkeypatch.setattr(state, "DATA_DEFAULT", Path(folder.path.name))
+    monkeypatch.setattr(state, "_owner", lambda _file: os.geteuid() + 1)
+
+    for seek in (lambda: state.find(folder.path, {}), lambda: state.settings_here({})):
+        with pytest.raises(CommandError, match="is another user's: run this as the user who started it"):
+            seek()
+
+
+def test_roots_stack_is_used_by_others(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "_owner", lambda _file: 0)
+
+    assert state.find(folder.path, {}).folder == folder.path
+
+
 @pytest.mark.parametrize("left", ["nothing", "no folder", "no file", "a file in its place", "killed"])
 def test_beside_no_stack_a_command_names_the_remedy(folder: Folder, left: str) -> None:
     match left:
