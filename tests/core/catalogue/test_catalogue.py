@@ -136,13 +136,13 @@ def test_every_question_about_a_family_has_its_answer() -> None:
     asked = {name for name, member in vars(Traits).items() if isinstance(member, property)}
     true = {family: {name for name in asked if getattr(traits, name)} for family, traits in TRAITS.items()}
     counters = {"has_counters", "notes_departures_by_counter", "has_sweeps", "funds_addresses"}
-    windows = {"notes_departures_by_sender", "has_sweeps", "has_windows", "funds_addresses"}
+    windows = {"notes_departures_by_sender", "has_sweeps", "has_windows", "funds_addresses", "spends_expire"}
     coins = {"spends_coins", "has_unowned_coins", "has_fee_per_deposit", "always_has_effect", "resumes_on_new_block"}
 
     assert asked == counters | windows | coins | {"counters_end"}
     assert true == {
         "evm": counters,
-        "ton": counters | {"counters_end"},
+        "ton": counters | {"counters_end", "spends_expire"},
         "tron": windows,
         "solana": windows - {"funds_addresses"},
         "bitcoin": coins,

@@ -391,7 +391,8 @@ def test_the_victim_of_a_deadlock_repeats_its_step() -> None:
         repeat_on_deadlock(cross)
 
     assert at_once(2, work) == [None, None]
-    assert sorted(attempts) == [1, 2]
+    # The victim may take its row again before the other gets it, and be the victim once more.
+    assert max(attempts) >= 2
     assert rows("SELECT n FROM things ORDER BY id") == [(2,), (2,)]
 
 
