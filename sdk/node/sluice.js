@@ -134,6 +134,7 @@ export class Sluice {
     if (parsed.protocol !== "https:" && !(parsed.protocol === "http:" && LOCAL.has(parsed.hostname))) {
       throw new TypeError("url must be https: over http anybody on the way reads and changes your calls");
     }
+    if (!publicId || !secret) throw new TypeError("publicId and secret must be those of a key: see `sluice key create`");
     this.#secret = secret;
     this.#prefix = parsed.pathname.replace(/\/$/, "");
     Object.assign(this, { url: parsed.origin, publicId, timeoutMs, attempts: Math.max(attempts, 1) });

@@ -212,6 +212,20 @@ def test_plain_http_is_refused_but_on_this_machine(open_shop: Opener) -> None:
         assert fails(open_shop("http://pay.shop.example"), "getBalance").kind == "TypeError"
 
 
+@pytest.mark.parametrize("missing", ["public_id", "secret"])
+@pytest.mark.parametrize("blank", ["", None])
+def test_a_missing_key_is_named_before_anything_is_sent(open_shop: Opener, missing: str, blank: Any) -> None:
+    with gateway(good({"items": []})) as server:
+        if open_shop is PythonShop:
+            with pytest.raises(ValueError, match="public_id and secret must be"):
+                sluice_client.Sluice(url(server), **{"public_id": "pk", "secret": "sk", missing: blank})
+        else:
+            option = "publicId" if missing == "public_id" else missing
+            failure = fails(open_shop(url(server), options={option: blank}), "getBalance")
+            assert (failure.kind, "publicId and secret must be" in failure.shown) == ("TypeError", True)
+        assert server.hooks == []
+
+
 def test_an_unknown_certificate_is_refused_before_anything_is_sent(open_shop: Opener, tmp_path: Path) -> None:
     server_side, client_side = certify(tmp_path)
     with gateway(good({"items": []}), tls=server_side) as server:

@@ -81,7 +81,7 @@ class Transport:
             raise ValueError("url must be the gateway's address, such as https://pay.shop.example")
         if parts.scheme == "http" and parts.hostname not in LOCAL:
             raise ValueError("url must be https: over http anybody on the way reads and changes your calls")
-        if not public_id.isascii() or not secret:
+        if not (public_id and secret and public_id.isascii()):
             raise ValueError("public_id and secret must be those of a key: see `sluice key create`")
         self._host, self._port, self._prefix = parts.hostname, parts.port, parts.path.rstrip("/")
         self._context = (context or ssl.create_default_context()) if parts.scheme == "https" else None
