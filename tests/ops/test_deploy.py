@@ -105,6 +105,21 @@ def test_every_command_exists() -> None:
         assert not hasattr(command, "commands") or action in command.commands, (name, action)
 
 
+@pytest.mark.parametrize(("given", "used"), [({}, "owner"), ({"DATABASE_URL": "restored"}, "restored")])
+def test_the_command_acts_on_the_database_that_its_caller_names(
+    tmp_path: Path, given: dict[str, str], used: str
+) -> None:
+    [script] = re.findall(r"^cat > /usr/local/sbin/sluice <<'END'\n(.*?)^END", ALL, re.DOTALL | re.MULTILINE)
+    (tmp_path / "common.env").write_text("REDIS_URL='redis'\n")
+    (tmp_path / "owner.env").write_text("DATABASE_URL='owner'\n")
+    script = script.replace("/etc/sluice", str(tmp_path)).replace("cd /opt/sluice", "")
+    shown = script.replace("exec .venv/bin/python -m cli", "exec sh -c 'echo \"$DATABASE_URL $REDIS_URL\"'")
+
+    done = subprocess.run(["sh"], input=shown, env=given, capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == [used, "redis"]
+
+
 def test_every_unit_exists() -> None:
     units = set(re.findall(r"[\w-]*sluice[\w-]*\.(?:service|socket|target|timer)\b", ALL))
 
