@@ -46,6 +46,8 @@ BLOCKS_AHEAD_MAX: Final = 12
 BLOCK_AGE_GRACE_S: Final = 120
 BLOCKS_OLD_MAX: Final = 60
 
+SEE_STORES: Final = "see the lines postgresql and redis above"
+
 
 class Verdict(StrEnum):
     """The weight of a finding: a failure keeps the gateway from working, or from working safely."""
@@ -62,6 +64,8 @@ class Finding:
     check: str
     verdict: Verdict
     text: str
+    # The way out, where it is not that of the check.
+    fix: str = ""
 
 
 Check = Callable[[Settings], Iterator[Finding]]
@@ -71,6 +75,11 @@ def check_settings(settings: Settings) -> Iterator[Finding]:
     """Report settings that are fit for development only."""
     yield Finding("settings", Verdict.OK, f"complete, for {settings.environment}")
     yield from (Finding("settings", Verdict.WARN, warning) for warning in settings.warnings())
+    yield from check_names()
+
+
+def check_names() -> Iterator[Finding]:
+    """Report variables that resemble a setting and have no effect."""
     for name, meant in names.lookalikes(given_names()):
         yield Finding("settings", Verdict.WARN, f"{name} is no setting and has no effect: is {meant} meant?")
 
@@ -194,16 +203,17 @@ def check_running(settings: Settings) -> Iterator[Finding]:
     link = RedisLink(settings.redis_url, client_name="sluice-cli")
     try:
         for name, concern in concerns(settings, Heartbeats(link, settings.redis_namespace)).items():
-            yield from _judge_concern(name, concern)
+            yield from judge_concern(name, concern)
     finally:
         link.close()
 
 
-def _judge_concern(name: str, concern: Concern) -> Iterator[Finding]:
+def judge_concern(name: str, concern: Concern) -> Iterator[Finding]:
+    """Report the faults of one concern of the running gateway, or that it cannot be checked."""
     try:
         faults = list(concern())
     except Exception as error:  # noqa: BLE001 - its text may hold a password; the checks of the stores report it
-        yield Finding(name, Verdict.FAIL, f"cannot be checked: {type(error).__name__}")
+        yield Finding(name, Verdict.FAIL, f"cannot be checked: {type(error).__name__}", fix=SEE_STORES)
         return
     for fault in faults:
         text = f"{fault.text}: {fault.detail}" if fault.detail else fault.text

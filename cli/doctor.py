@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.checks import CHECKS, Check, Finding, Verdict, check_rights
+from cli.checks import CHECKS, Check, Finding, Verdict, check_names, check_rights
 from cli.output import JsonFlag, show
 from cli.session import open_settings
 from cli.shell.fixes import fix_of
@@ -34,12 +34,17 @@ def doctor(
 
 def _document(finding: Finding) -> dict[str, str]:
     document = {"check": finding.check, "verdict": finding.verdict.value, "text": finding.text}
-    return document if finding.verdict == Verdict.OK else document | {"fix": fix_of(finding.check)}
+    return document if finding.verdict == Verdict.OK else document | {"fix": fix_for(finding)}
 
 
 def _line(finding: Finding) -> str:
     line = f"{finding.verdict.value:<5} {finding.check}: {finding.text}"
-    return line if finding.verdict == Verdict.OK else f"{line}; fix: {fix_of(finding.check)}"
+    return line if finding.verdict == Verdict.OK else f"{line}; fix: {fix_for(finding)}"
+
+
+def fix_for(finding: Finding) -> str:
+    """Return the way out of a warning or failure."""
+    return finding.fix or fix_of(finding.check)
 
 
 def examine(role: Role) -> Iterator[Finding]:
@@ -48,6 +53,7 @@ def examine(role: Role) -> Iterator[Finding]:
         settings = open_settings(role)
     except SettingsError as error:
         yield from (Finding("settings", Verdict.FAIL, problem) for problem in error.problems)
+        yield from check_names()
         return
     base.connect(settings.database_url, application_name="sluice-doctor")
     try:

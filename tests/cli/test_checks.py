@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cli.checks import Finding, Verdict, check_settings
+from api.health.concerns import Fault
+from cli import doctor
+from cli.checks import Finding, Verdict, check_settings, judge_concern
+from cli.doctor import examine
 from core.settings.settings import load_settings
 from tests.core.settings.test_settings import PRODUCTION
 
@@ -20,3 +23,25 @@ def test_a_variable_that_resembles_a_setting_is_named_as_advice(monkeypatch: pyt
         Finding("settings", Verdict.OK, "complete, for production"),
         Finding("settings", Verdict.WARN, text),
     ]
+
+
+def test_a_misspelt_variable_is_named_also_where_settings_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    monkeypatch.setenv("DATABASE_URI", "postgresql://a:topsecretvalue@b/c")
+
+    findings = list(examine("cli"))
+
+    assert Finding("settings", Verdict.FAIL, "DATABASE_URL: is required") in findings
+    text = "DATABASE_URI is no setting and has no effect: is DATABASE_URL meant?"
+    assert Finding("settings", Verdict.WARN, text) in findings
+
+
+def test_a_check_that_a_store_prevents_sends_to_the_store() -> None:
+    def concern() -> list[Fault]:
+        raise ConnectionError("topsecretvalue")
+
+    [finding] = judge_concern("signer", concern)
+
+    assert (finding.verdict, finding.text) == (Verdict.FAIL, "cannot be checked: ConnectionError")
+    assert doctor.fix_for(finding) == "see the lines postgresql and redis above"
+    assert "signer's settings" in doctor.fix_for(Finding("signer", Verdict.FAIL, "a wrong passphrase"))
