@@ -14,7 +14,7 @@ def list_acts(limit: Annotated[int, typer.Option(min=1, max=LIST_MAX)] = 50, *, 
     """List operators' acts, newest first: who did what, when and why."""
     with database():
         listed = acts.listing(limit=limit)
-    show({"items": [_document(act) for act in listed]}, [_line(act) for act in listed], as_json=as_json)
+    show({"items": [_document(act) for act in listed]}, [_line(act) for act in listed] or ["none"], as_json=as_json)
 
 
 def _document(act: Act) -> dict[str, Any]:

@@ -154,6 +154,7 @@ def test_an_act_is_recorded_in_its_transaction_and_by_operators_alone() -> None:
 def test_acts_are_listed_newest_first(sluice_db: CommandLine) -> None:
     new = "new:" + base64.b64encode(b"n" * 32).decode()
     sluice_db.env["SECRET_KEYS"] = f"{new},{DEVELOPMENT_SECRET_KEYS}"
+    assert sluice_db("acts").out == "none\n"
     sluice_db("secrets", "reseal", *BY)
     sluice_db("payouts", "freeze", "--all", *BY)
     first, second = sluice_db("acts", "--json").json["items"]
