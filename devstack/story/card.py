@@ -27,7 +27,7 @@ def facts_of(stack: Stack) -> Iterator[tuple[str, str]]:
     """Return addresses and keys, by name."""
     yield "API", stack.base_url
     yield "guide", GUIDE
-    yield "reference", f"{stack.base_url}/openapi.json"
+    yield "reference", f"{stack.base_url}/docs"
     page = _payment_page(stack)
     if page:
         yield "payment", page

@@ -80,7 +80,7 @@ def _play(stack: Stack, console: Console, receiver: Receiver) -> None:
     console.heading("Look at it")
     console.fact("invoice", str(invoice["url"]))
     console.fact("cheque", claim_url)
-    console.fact("API", f"{stack.base_url}/openapi.json")
+    console.fact("API", f"{stack.base_url}/docs")
 
 
 def _create_invoice(client: Client, pair: Pair) -> dict[str, Any]:
