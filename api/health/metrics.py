@@ -23,6 +23,11 @@ OTHER_METHOD: Final = "(other)"
 
 # A caller may send any word as method; only these become a label.
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+# Alerts on the first event of a kind: Prometheus sees no increase in a series that begins with 1.
+_FROM_ZERO: Final[Series] = {
+    **{("sluice_log_lines", (level,)): [0] for level in ("warning", "error", "critical")},
+    ("sluice_webhooks_ended", ("dead",)): [0],
+}
 
 
 class Metrics:
@@ -66,9 +71,15 @@ def counter_metrics() -> Iterator[Metric]:
 def families(series: Series) -> Iterator[Metric]:
     """Yield counters and histograms as Prometheus has them, those without numbers too."""
     shown = {name: _family(name) for name in FAMILIES}
-    for (name, labels), numbers in sorted(series.items()):
+    for (name, labels), numbers in sorted((_zeros(series) | series).items()):
         _add(shown[name], name, labels, numbers)
     yield from shown.values()
+
+
+def _zeros(series: Series) -> Series:
+    """Return the counters that are shown before their first event; an actor's faults from its first message on."""
+    actors = (labels for name, labels in series if name == "dramatiq_messages")
+    return _FROM_ZERO | {("dramatiq_message_errors", labels): [0] for labels in actors}
 
 
 def _family(name: str) -> CounterMetricFamily | HistogramMetricFamily:

@@ -13,8 +13,9 @@ import pytest
 from api.health.attention import Attention
 from api.health.gauges import Gauges, gauges, queue_gauges
 from api.health.health import VERDICT_S, Readiness
-from api.health.metrics import Metrics
+from api.health.metrics import Metrics, families
 from core.logs import counters
+from core.logs.counters import Series
 from models.db import base
 from tests.api.conftest import Client, FakeQueues, code_of, make_settings, message_of
 from tests.api.rows import add_invoice, add_merchant
@@ -203,3 +204,28 @@ def test_an_invented_method_is_no_label_and_is_not_remembered() -> None:
     counted = counters.snapshot()
     assert counted["sluice_http_requests", ("(other)", "/healthz", "405")] == [100]
     assert "METHOD" not in str(counted)
+
+
+def shown(series: Series) -> dict[tuple[str, ...], float]:
+    read = [sample for family in families(series) for sample in family.samples]
+    assert len({(each.name, *each.labels.items()) for each in read}) == len(read), "each once"
+    return {(each.name, *each.labels.values()): each.value for each in read}
+
+
+def test_counters_that_alerts_watch_are_shown_before_their_first_event() -> None:
+    # Prometheus sees no increase in a series that begins with 1.
+    values = shown({("dramatiq_messages", ("chain", "reconcile")): [3]})
+
+    assert values["sluice_log_lines_total", "critical"] == 0
+    assert values["sluice_webhooks_ended_total", "dead"] == 0
+    assert values["dramatiq_message_errors_total", "chain", "reconcile"] == 0
+
+
+def test_counters_that_alerts_watch_keep_their_numbers() -> None:
+    labels = ("chain", "reconcile")
+    values = shown({
+        ("sluice_log_lines", ("critical",)): [2], ("dramatiq_messages", labels): [3],
+        ("dramatiq_message_errors", labels): [1],
+    })  # fmt: skip
+
+    assert (values["sluice_log_lines_total", "critical"], values["dramatiq_message_errors_total", *labels]) == (2, 1)
