@@ -47,7 +47,7 @@ def include(world: World, spend_id: object, height: int, *, fee: int = 0) -> Non
     block_hash = world.node.ask("eth_getBlockByNumber", hex(height), False)["hash"]
     by_hand.change(
         "state = 'mined', mined_txid = 'known', mined_height = %s, mined_hash = %s, is_success = true,"
-        " chain_fee_units = %s",
+        " effect = 'exact', chain_fee_units = %s",
         "id = %s",
         (height, block_hash, fee, spend_id),
     )
