@@ -72,7 +72,8 @@ class Source:
         try:
             return self.path.read_bytes() if self.data is None else base64.b64decode(self.data, validate=True)
         except OSError as error:
-            raise CommandError(f"{self.path}: {error.strerror}") from None
+            remedy = "name the keystore by --keystore or WALLET_KEYSTORE"
+            raise CommandError(f"{self.path}: {error.strerror}", remedy=remedy) from None
         except binascii.Error:
             raise CommandError("WALLET_KEYSTORE_DATA is not base64") from None
 

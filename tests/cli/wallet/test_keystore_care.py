@@ -108,7 +108,11 @@ def test_another_wallet_or_passphrase_is_refused(
 
 
 def test_a_missing_keystore_is_named(tmp_path: Path) -> None:
-    assert "No such file" in str(verify(tmp_path / "none").exception)
+    failure = verify(tmp_path / "none").exception
+
+    assert isinstance(failure, CommandError)
+    assert str(failure) == f"{tmp_path / 'none'}: No such file or directory"
+    assert failure.remedy == "name the keystore by --keystore or WALLET_KEYSTORE"
 
 
 def test_a_keystore_opens_from_platforms_variables(keystore: Path, tmp_path: Path) -> None:
