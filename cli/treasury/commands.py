@@ -242,4 +242,4 @@ def _show_plan(
     ]
     lines += map(_join_line, joins)
     document: dict[str, Any] = {"planned": planned, "joins": list(joins), "rung": rung}
-    show(document, [*lines, *(["the signer was rung"] if rung else [])] or ["nothing to sweep"], as_json=as_json)
+    show(document, [*lines, *(["the signer was notified"] if rung else [])] or ["nothing to sweep"], as_json=as_json)

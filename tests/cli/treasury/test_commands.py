@@ -83,7 +83,7 @@ def test_a_sweep_rings_the_signer(world: TreasuryWorld, sluice: CommandLine, dat
     sluice.env["REDIS_URL"] = redis_url
     outcome = sluice("treasury", "sweep", "--network", "ethereum")
     base.connect(database)
-    assert (outcome.code, "the signer was rung" in outcome.out) == (0, True)
+    assert (outcome.code, "the signer was notified" in outcome.out) == (0, True)
     assert after_commit._Process.send is None  # no broker whose link was closed
 
 
