@@ -56,6 +56,13 @@ def test_the_page_is_shell_and_writes_every_file_of_settings() -> None:
     assert written == read | {"keystore.json", "passphrase", "postgres"}
 
 
+def test_no_log_keeps_the_words_and_no_list_of_processes_shows_the_passphrase() -> None:
+    runs = [run for run in re.findall(r"docker run(?:\\\n|.)*", PAGE) if re.search(r"wallet init|secrets new", run)]
+
+    assert len(runs) == 2
+    assert all("--log-driver none" in run and "cat " not in run for run in runs)
+
+
 def test_every_variable_of_the_files_is_a_setting() -> None:
     names = set(re.findall(r"^(?:echo \")?([A-Z_]+)=", "\n".join(BLOCKS[2:]), re.MULTILINE))
 
