@@ -46,7 +46,7 @@ BLOCKS_AHEAD_MAX: Final = 12
 BLOCK_AGE_GRACE_S: Final = 120
 BLOCKS_OLD_MAX: Final = 60
 
-SEE_STORES: Final = "see the lines postgresql and redis above"
+SEE_STORES: Final = "see the lines postgresql and redis"
 
 
 class Verdict(StrEnum):

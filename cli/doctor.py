@@ -4,9 +4,10 @@ import functools
 from collections.abc import Iterator
 from typing import Annotated
 
+import psycopg2
 import typer
 
-from cli.checks import CHECKS, Check, Finding, Verdict, check_names, check_rights
+from cli.checks import CHECKS, SEE_STORES, Check, Finding, Verdict, check_names, check_rights
 from cli.output import JsonFlag, show
 from cli.session import open_settings
 from cli.shell.fixes import fix_of
@@ -58,15 +59,17 @@ def examine(role: Role) -> Iterator[Finding]:
     base.connect(settings.database_url, application_name="sluice-doctor")
     try:
         for name, check in CHECKS:
-            yield from _run(name, check, settings)
-        yield from _run("rights", functools.partial(check_rights, role), settings)
+            yield from run_check(name, check, settings)
+        yield from run_check("rights", functools.partial(check_rights, role), settings)
     finally:
         base.close()
 
 
-def _run(name: str, check: Check, settings: Settings) -> Iterator[Finding]:
+def run_check(name: str, check: Check, settings: Settings) -> Iterator[Finding]:
+    """Run one check. An error of it is a finding; if a store caused it, the store's own line says the way out."""
     try:
         yield from check(settings)
     except Exception as error:  # noqa: BLE001 - any error of a check is a finding for the operator
         text = Redactor(secrets_of(settings)).text(f"{type(error).__name__}: {error}".strip())
-        yield Finding(name, Verdict.FAIL, " ".join(text.split()))
+        is_stores = isinstance(error, psycopg2.OperationalError | base.StoreUnavailableError) and name != "postgresql"
+        yield Finding(name, Verdict.FAIL, " ".join(text.split()), fix=SEE_STORES if is_stores else "")

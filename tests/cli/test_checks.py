@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import psycopg2
 import pytest
 
 from api.health.concerns import Fault
 from cli import doctor
 from cli.checks import Finding, Verdict, check_settings, judge_concern
 from cli.doctor import examine
-from core.settings.settings import load_settings
+from core.settings.settings import Settings, load_settings
 from tests.core.settings.test_settings import PRODUCTION
 
 
@@ -43,5 +46,18 @@ def test_a_check_that_a_store_prevents_sends_to_the_store() -> None:
     [finding] = judge_concern("signer", concern)
 
     assert (finding.verdict, finding.text) == (Verdict.FAIL, "cannot be checked: ConnectionError")
-    assert doctor.fix_for(finding) == "see the lines postgresql and redis above"
+    assert doctor.fix_for(finding) == "see the lines postgresql and redis"
     assert "signer's settings" in doctor.fix_for(Finding("signer", Verdict.FAIL, "a wrong passphrase"))
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"), [("rights", "see the lines postgresql and redis"), ("postgresql", "DATABASE_URL reaches it")]
+)
+def test_only_the_stores_own_line_says_how_it_is_reached(name: str, fix: str) -> None:
+    def check(_settings: Settings) -> Iterator[Finding]:
+        raise psycopg2.OperationalError("Connection refused")
+
+    [finding] = doctor.run_check(name, check, load_settings(PRODUCTION))
+
+    assert (finding.verdict, finding.text) == (Verdict.FAIL, "OperationalError: Connection refused")
+    assert fix in doctor.fix_for(finding)
