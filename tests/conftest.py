@@ -93,10 +93,14 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def _counts_from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count from zero in each test, whose database has no counts either."""
+def _counts_from_zero(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Count from zero in each test, whose database has no counts either, and let no thread write them after it."""
     monkeypatch.setattr(counters._Process, "counters", counters.Counters())
     monkeypatch.setattr("models.db.counts._Process.reporter", counts.Reporter("tests"))
+    monkeypatch.setattr("models.db.counts._Process.ended", None)
+    yield
+    if counts._Process.ended is not None:
+        counts._Process.ended.set()
 
 
 @pytest.fixture(autouse=True)

@@ -117,9 +117,9 @@ def _error(record: logging.LogRecord) -> BaseException | None:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and those that it came from."""
+    """Yield an error and those that it was raised from; one that was merely being handled is no cause."""
     for _ in range(CAUSES_MAX):
         if error is None:
             return
         yield error
-        error = error.__cause__ or error.__context__
+        error = error.__cause__

@@ -258,6 +258,7 @@ def run(sql: str, params: Params = ()) -> Any:
         if _note(error):
             raise StoreUnavailableError(str(error)) from error
         raise
+    outages.note_back(POSTGRESQL)
     return cursor
 
 

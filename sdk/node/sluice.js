@@ -124,6 +124,14 @@ function isSafe(operation, error) {
   return error instanceof ConnectionFailedError || (error instanceof UnexpectedAnswerError && error.status >= 500);
 }
 
+// A call that ended so may have been carried out.
+const mayBeDone = (error) =>
+  error instanceof ConnectionFailedError || (error instanceof UnexpectedAnswerError && error.status >= 500);
+
+// An error shows the fate of the attempts before it, unless it precedes all work.
+const decides = (error) =>
+  error instanceof ApiError && error.status < 500 && error.status !== 401 && error.code !== "idempotency.in_progress";
+
 /** A gateway and a key of yours. */
 export class Sluice {
   #secret;
@@ -145,13 +153,14 @@ export class Sluice {
     const headers = { "User-Agent": `sluice-client-node/${VERSION}`, Accept: "application/json" };
     if (body) headers["Content-Type"] = "application/json";
     if (operation.repeat === "key") headers["Idempotency-Key"] = idempotencyKey ?? randomUUID();
-    let signed;
+    let signed, unclear;
     for (let attempt = 1; ; attempt++) {
       if (operation.isSigned && (!signed || operation.repeat !== "bytes")) signed = this.#sign(operation.method, path, body);
       try {
         return await this.#send(operation, path, body, { ...headers, ...signed }, signal);
       } catch (error) {
-        if (attempt >= this.attempts || signal?.aborted || !isSafe(operation, error)) throw error;
+        if (mayBeDone(error)) unclear ??= error;
+        if (attempt >= this.attempts || signal?.aborted || !isSafe(operation, error)) throw decides(error) ? error : (unclear ?? error);
         const asked = (error.retryAfterS ?? 0) * 1000;
         await pause(Math.min(asked || FIRST_PAUSE_MS * 2 ** (attempt - 1) * (0.5 + Math.random() / 2), PAUSE_MAX_MS));
       }

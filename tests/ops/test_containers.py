@@ -53,7 +53,17 @@ def test_the_page_is_shell_and_writes_every_file_of_settings() -> None:
     read = {Path(file).name for row in SERVICES.values() for file in row.get("env_file", [])}
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert written == read | {"keystore.json", "passphrase", "postgres"}
+    assert written == read | {"keystore.json", "passphrase", "postgres", "redis"}
+
+
+def test_the_proxy_reaches_the_web_alone() -> None:
+    networks = {name: set(row["networks"]) for name, row in SERVICES.items()}
+
+    assert networks.pop("proxy") == {"front"}
+    assert networks.pop("web") == {"front", "back"}
+    assert {frozenset(each) for each in networks.values()} == {frozenset({"back"})}
+    assert SERVICES["redis"]["command"] == "valkey-server /run/secrets/redis"
+    assert "requirepass" in PAGE
 
 
 def test_no_log_keeps_the_words_and_no_list_of_processes_shows_the_passphrase() -> None:

@@ -146,6 +146,24 @@ def test_a_limit_is_waited_for_and_its_end_is_awaited_no_longer_than_the_attempt
     assert len(server.hooks) == 2
 
 
+def test_a_call_that_may_have_been_carried_out_ends_as_such(open_shop: Opener) -> None:
+    """A caller who takes a limit for "not done" would order it again."""
+    early = refused(401, "auth.bad_timestamp")
+    for last in (LIMITED, early, BUSY):
+        with gateway(CUT, last) as server:
+            assert (
+                fails(
+                    open_shop(url(server), options={"attempts": 2}), "createPayoutLink", currency="USDT", amount="1"
+                ).kind
+                == "ConnectionFailedError"
+            )
+        assert len(server.hooks) == 2
+    with gateway(CUT, refused(400, "payoutlink.bad_amount")) as server:
+        assert fails(open_shop(url(server)), "createPayoutLink", currency="USDT", amount="1").kind == "PayoutlinkError"
+    with gateway(LIMITED) as server:
+        assert fails(open_shop(url(server), options={"attempts": 1}), "getBalance").kind == "RateLimitedError"
+
+
 def test_a_refusal_is_the_error_of_its_family(open_shop: Opener) -> None:
     for code, kind in (
         ("payment.bad_amount", "PaymentError"),
@@ -205,7 +223,13 @@ def test_nothing_that_is_logged_holds_the_secret(open_shop: Opener) -> None:
 
 def test_plain_http_is_refused_but_on_this_machine(open_shop: Opener) -> None:
     if open_shop is PythonShop:
-        for bad in ("http://pay.shop.example", "ftp://127.0.0.1", "pay.shop.example", "https://x.example/?a=1"):
+        for bad in (
+            "http://pay.shop.example",
+            "ftp://127.0.0.1",
+            "pay.shop.example",
+            "https://x.example/?a=1",
+            "https://a:b@x.example",
+        ):
             with pytest.raises(ValueError, match="url must be"):
                 sluice_client.Sluice(bad, "pk", "sk")
     else:

@@ -31,6 +31,7 @@ from sluice_client.signing import sign
 
 VERSION: Final = "1.0.0"
 LOCAL: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+UNAUTHORISED: Final = 401
 TOO_MANY: Final = 429
 SERVER_ERROR: Final = 500
 ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -77,13 +78,14 @@ class Transport:
         context: ssl.SSLContext | None = None,
     ) -> None:
         parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+        is_address = parts.scheme in {"http", "https"} and parts.hostname and "@" not in parts.netloc
+        if not is_address or parts.query or parts.fragment:
             raise ValueError("url must be the gateway's address, such as https://pay.shop.example")
         if parts.scheme == "http" and parts.hostname not in LOCAL:
             raise ValueError("url must be https: over http anybody on the way reads and changes your calls")
         if not (public_id and secret and public_id.isascii()):
             raise ValueError("public_id and secret must be those of a key: see `sluice key create`")
-        self._host, self._port, self._prefix = parts.hostname, parts.port, parts.path.rstrip("/")
+        self._host, self._port, self._prefix = parts.hostname or "", parts.port, parts.path.rstrip("/")
         self._context = (context or ssl.create_default_context()) if parts.scheme == "https" else None
         self._url, self._public_id, self._timeout_s, self._attempts = url, public_id, timeout_s, max(attempts, 1)
         # A function, not an attribute: no repr, traceback or log shows the secret.
@@ -114,14 +116,18 @@ class Transport:
         if operation.repeat == "key":
             headers["Idempotency-Key"] = idempotency_key or str(uuid.uuid4())
         signed: dict[str, str] = {}
+        unclear: SluiceError | None = None
         for attempt in range(1, self._attempts + 1):
             if operation.is_signed and (not signed or operation.repeat != "bytes"):
                 signed = self._signed(operation.method, path, body)
             try:
                 return self._result(operation, self._send(operation.method, path, body, headers | signed))
             except SluiceError as error:
+                unclear = error if unclear is None and _may_be_done(error) else unclear
                 if attempt == self._attempts or not _is_safe(operation, error):
-                    raise
+                    if unclear is None or unclear is error or _decides(error):
+                        raise
+                    raise unclear from error
                 time.sleep(_pause_s(error, attempt))
         raise AssertionError("the last attempt returns or raises")
 
@@ -264,6 +270,18 @@ def _is_safe(operation: Operation, error: SluiceError) -> bool:
     if isinstance(error, UnexpectedAnswerError):
         return error.status >= SERVER_ERROR and operation.repeat != "no"
     return isinstance(error, ConnectionFailedError) and operation.repeat != "no"
+
+
+def _may_be_done(error: SluiceError) -> bool:
+    """Return whether a call that ended so may have been carried out."""
+    is_cut = isinstance(error, UnexpectedAnswerError) and error.status >= SERVER_ERROR
+    return is_cut or isinstance(error, ConnectionFailedError)
+
+
+def _decides(error: SluiceError) -> bool:
+    """Return whether an error shows the fate of the attempts before it: those that precede all work do not."""
+    is_early = isinstance(error, ApiError) and (error.status == UNAUTHORISED or error.code == "idempotency.in_progress")
+    return isinstance(error, ApiError) and error.status < SERVER_ERROR and not is_early
 
 
 def _pause_s(error: SluiceError, attempt: int) -> float:

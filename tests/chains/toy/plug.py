@@ -20,6 +20,7 @@ from core.catalogue import families
 from core.catalogue import reader as catalogue_reader
 from core.catalogue.catalogue import Catalogue, Network, Pair, load_catalogue
 from core.catalogue.families import Parameters, Traits
+from core.settings import networks
 from models.addresses import reservations
 from tests.chains.toy import addresses
 from tests.chains.toy import family as toy_family
@@ -98,6 +99,7 @@ def plug(monkeypatch: pytest.MonkeyPatch) -> None:
 def forget() -> None:
     """Drop the cached catalogue and all objects built from it; the next caller builds them again."""
     load_catalogue.cache_clear()
+    networks.catalogue_of.cache_clear()
     for kept in (registry._wiring, registry._reader, registry._spender, registry._family):
         kept.cache_clear()
     for built in (toy_family.providers, toy_family.spender):
