@@ -37,7 +37,7 @@ from tests.api.live import Live, open_live
 from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
 from tests.models.payouts.builders import fund
 
-EXAMPLES: Final = 12
+EXAMPLES: Final = 8
 EXAMPLES_OF_A_SOAK: Final = 250
 A_DAY_S: Final = 86_400
 EXCLUDED: Final = [

@@ -53,6 +53,7 @@ def test_a_hundred_payouts_that_are_ordered_at_once_leave_in_three_transactions(
     assert run_payouts(burning_stack, range(1_000, 1_100), is_fired_at=False) <= 3
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(400)
 def test_twenty_payouts_in_coins_under_fire_arrive_once_each(burning_stack: Stack) -> None:
     run_payouts(burning_stack, range(2_000, 2_020), is_fired_at=True)

@@ -52,6 +52,7 @@ def pay_on(stack: Stack, network: str) -> list[str]:
     return [invoice["uuid"] for invoice in created]
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(400)
 def test_all_networks_credit_their_payments_at_once(stack: Stack) -> None:
     with ThreadPoolExecutor(len(NETWORKS)) as pool:

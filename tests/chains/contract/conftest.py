@@ -37,6 +37,8 @@ RIGS: Final[tuple[type[Rig], ...]] = (
     CoinsRig,
     WindowRig,
 )
+# Chains of the house on which a claim has no other form than on a real one: theirs is the long run.
+AGAIN: Final[frozenset[type[Rig]]] = frozenset({CounterRig, SeqnoRig, WindowRig})
 Start = Callable[..., Rig]
 OURS: Final[Mapping[str, str]] = {
     "test_a_payment_is_credited_once_however_often_its_block_is_read": "it tells blocks that prove what they hold",
@@ -58,7 +60,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Ask each duty of those whom it is for."""
     if "kind" in metafunc.fixturenames:
         asked = [kind for kind in RIGS if _is_asked(kind, metafunc)]
-        metafunc.parametrize("kind", asked, ids=[kind.label() for kind in asked], indirect=True)
+        is_named = metafunc.definition.get_closest_marker("rigs") is not None
+        marks = [() if is_named or kind not in AGAIN else pytest.mark.soak for kind in asked]
+        params = [pytest.param(kind, marks=mark, id=kind.label()) for kind, mark in zip(asked, marks, strict=True)]
+        metafunc.parametrize("kind", params, indirect=True)
 
 
 def _is_asked(kind: type[Rig], metafunc: pytest.Metafunc) -> bool:

@@ -218,6 +218,7 @@ class Story:
         assert acted() == [("departure.adopted", f"ethereum {self.never.txid}"), ("payouts.unfrozen", ON_ETHEREUM)]
 
 
+@pytest.mark.soak
 def test_from_a_dump(
     database: str, anvil: Callable[..., Anvil], sluice: CommandLine, machine: Machine, cluster: Postgres
 ) -> None:

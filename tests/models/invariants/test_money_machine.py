@@ -72,7 +72,7 @@ NETWORK = CATALOGUE.networks["ethereum"]
 PAIR = CATALOGUE.pairs["USDT", "ethereum"]
 REORG_MAX = 6
 SHORT_LIFE_S = 3
-HISTORIES = 60
+HISTORIES = 40
 # Under make soak: this many longer histories a part, in a database of their own.
 HISTORIES_SOAK, PARTS = 200, 10
 STEPS = 25
@@ -564,7 +564,7 @@ def play(histories: int, steps: int, part: int = 0, machine: type[RuleBasedState
 
 
 @pytest.mark.usefixtures("_gateway")
-def test_sixty_histories_keep_the_books() -> None:
+def test_forty_histories_keep_the_books() -> None:
     play(int(os.environ.get("HISTORIES", HISTORIES)), STEPS)
     assert_sound()
 

@@ -38,7 +38,7 @@ from tests.models.spends import by_hand
 NETWORK = CATALOGUE.networks["ethereum"]
 STEP_UNITS = 10**12
 FREE = {"fee_ppm": 0, "fee_fixed_units": 0, "fee_fixed_usd_cents": 0}
-HISTORIES, STEPS, STEPS_SOAK = 200, 4, 25
+HISTORIES, STEPS, STEPS_SOAK = 120, 4, 25
 HOLD_HOURS = 72
 
 # An audit reads all earlier histories, too.
@@ -321,7 +321,7 @@ class SplitMachine(RuleBasedStateMachine):
 
 
 @pytest.mark.usefixtures("database")
-def test_two_hundred_histories_share_to_the_unit() -> None:
+def test_many_histories_share_to_the_unit() -> None:
     play(int(os.environ.get("HISTORIES", HISTORIES)), STEPS, machine=SplitMachine)
 
 
