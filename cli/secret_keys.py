@@ -44,6 +44,7 @@ def reseal(*, reason: WhyOption = "", by: ByOption = None, as_json: JsonFlag = F
         resealed = {sealed.table: resealing.seal_all(sealed, box) for sealed in SEALED}
         left = {sealed.table: resealing.remaining(sealed, box) for sealed in SEALED}
     lines = [f"{table}: {count} sealed again by {box.current}" for table, count in resealed.items()]
+    lines += ["If a process has run with the old keys since, start it again and run this command once more."]
     show({"key": box.current, "resealed": resealed, "left": left}, lines, as_json=as_json)
     if any(left.values()):
         raise CommandError(f"sealed by other keys still: {_named(left)}; run the command again, or give it these keys")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 # By the family's name and the values of its labels: a counter's one number, or a histogram's sum and then its buckets.
 Series = dict[tuple[str, tuple[str, ...]], list[int]]
@@ -26,6 +26,11 @@ class Family(NamedTuple):
     labels: tuple[str, ...]
     bounds: tuple[int, ...] = ()
     parts: int = 1
+
+    @property
+    def width(self) -> int:
+        """The number of numbers in each of its series."""
+        return len(self.bounds) + 2 if self.bounds else 1
 
 
 MICRO: Final = 1_000_000
@@ -93,7 +98,7 @@ class Counters:
             known = FAMILIES[family]
             if len(known.labels) != len(labels):
                 raise ValueError(f"{family} has the labels {known.labels}, not {labels}")
-            numbers = self._series[family, labels] = [0] * (len(known.bounds) + 2 if known.bounds else 1)
+            numbers = self._series[family, labels] = [0] * known.width
         return numbers
 
 
@@ -114,6 +119,18 @@ def observe(family: str, *labels: str, parts: int, times: int = 1) -> None:
 def snapshot() -> Series:
     """Return a copy of this process's numbers."""
     return _Process.counters.snapshot()
+
+
+def is_series(stored: Any) -> bool:
+    """Return whether a stored value is a family's name, its labels' values and as many numbers as it has."""
+    if not (isinstance(stored, list) and len(stored) == len(("family", "labels", "numbers"))):
+        return False
+    name, labels, numbers = stored
+    family = FAMILIES.get(name) if isinstance(name, str) else None
+    if family is None or not (isinstance(labels, list) and isinstance(numbers, list)):
+        return False
+    is_shaped = (len(labels), len(numbers)) == (len(family.labels), family.width)
+    return is_shaped and all(isinstance(label, str) for label in labels) and all(type(each) is int for each in numbers)
 
 
 def added(parts: Iterable[Series]) -> Series:

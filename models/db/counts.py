@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterable
 from typing import Any, Final
 from uuid import UUID, uuid4
 
@@ -21,7 +20,7 @@ from psycopg2.extras import Json
 
 from core.ids import NIL
 from core.logs import counters
-from core.logs.counters import FAMILIES, Series
+from core.logs.counters import Series
 from models.db import base
 from models.db.base import StoreUnavailableError, execute, rows, touched, transaction
 from models.db.rows import ProcessCounts
@@ -127,6 +126,7 @@ def _packed(series: Series) -> list[list[Any]]:
     return [[family, labels, numbers] for (family, labels), numbers in series.items()]
 
 
-def _unpacked(packed: Iterable[tuple[str, list[str], list[int]]]) -> Series:
-    """Return the stored series of known families; another version may have others."""
-    return {(family, tuple(labels)): numbers for family, labels, numbers in packed if family in FAMILIES}
+def _unpacked(packed: Any) -> Series:
+    """Return the stored series of known families; another version, or a stranger with a web login, may have others."""
+    listed = packed if isinstance(packed, list) else []
+    return {(each[0], tuple(each[1])): each[2] for each in listed if counters.is_series(each)}

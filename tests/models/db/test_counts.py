@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -189,6 +190,23 @@ def test_the_sum_never_falls(monkeypatch: pytest.MonkeyPatch, steps: list[tuple[
     for process in processes:
         process.push()
     assert total() == counted
+
+
+@pytest.mark.parametrize("stored", [
+    [], {}, 1, ["sluice_payouts_ended"], [1, [], [1]], ["sluice_payouts_ended", ["confirmed"], []],
+    ["sluice_payouts_ended", ["confirmed"], [1, 2]], ["sluice_payouts_ended", ["confirmed"], ["1"]],
+    ["sluice_payouts_ended", ["confirmed"], [True]], ["sluice_payouts_ended", [], [1]],
+    ["sluice_payouts_ended", [{}], [1]], ["sluice_payouts_ended", "c", [1]], [[], ["confirmed"], [1]],
+])  # fmt: skip
+def test_what_is_no_series_is_left_out_alone(start: Callable[[], Process], stored: object) -> None:
+    process = start()
+    process.count(3)
+    process.push()
+    if isinstance(stored, dict | int):
+        ProcessCounts(process=uuid4(), series=stored).write()
+    ProcessCounts(process=uuid4(), series=[stored, ["sluice_payouts_ended", ["confirmed"], [4]]]).write()
+
+    assert total() == 7
 
 
 def test_metrics_of_another_version_are_left_out() -> None:
