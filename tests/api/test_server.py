@@ -27,13 +27,11 @@ from actors.queue.messages import UNDECIDED, CallStamps, answer_key
 from core.secrets.secretbox import SecretBox
 from core.secrets.signing import sign_request
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
-from devstack.servers.postgres import Postgres
 from devstack.servers.valkey import Valkey
 from devstack.supervise.ports import free_port
 from models.db import base, counts
 from models.merchants import rows as merchants
 from tests.actors.queue.workers import eventually
-from tests.conftest import TEMPLATE
 
 ROOT = Path(__file__).parents[2]
 REQUEST_S = 1.5
@@ -377,11 +375,11 @@ def test_the_web_process_loads_neither_actors_nor_keys() -> None:
 
 
 def test_too_many_requests_have_their_own_shape_under_the_real_server_also_without_redis(
-    postgres: Postgres, tmp_path: Path
+    module_database: str, tmp_path: Path
 ) -> None:
     port = free_port()
     env = {
-        "ENVIRONMENT": "development", "DATABASE_URL": postgres.database_url(TEMPLATE), "PORT": str(port),
+        "ENVIRONMENT": "development", "DATABASE_URL": module_database, "PORT": str(port),
         "REDIS_URL": "redis://127.0.0.1:1", "WEB_THREADS": "4", "CALL_SLOTS": "2", "RATE_LIMIT_PUBLIC_MINUTE": "3",
     }  # fmt: skip
     process = start(env, tmp_path, port)

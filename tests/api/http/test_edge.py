@@ -24,7 +24,6 @@ from devstack.servers.valkey import Valkey
 from devstack.supervise.ports import free_port
 from tests.actors.queue.workers import eventually
 from tests.api.test_server import THREADS, Server, code_of, serving, split, start
-from tests.conftest import TEMPLATE
 from tests.peers.silence import frozen
 
 OPEN_MAX = 66
@@ -395,11 +394,11 @@ def test_a_client_that_ends_within_a_body_is_refused_at_once(server: Server, cli
 
 
 def test_an_ending_worker_answers_requests_that_are_being_sent(
-    postgres: Postgres, valkey: Valkey, tmp_path: Path
+    module_database: str, valkey: Valkey, tmp_path: Path
 ) -> None:
     port = free_port()
     env = {
-        "ENVIRONMENT": "development", "DATABASE_URL": postgres.database_url(TEMPLATE), "REDIS_URL": valkey.url,
+        "ENVIRONMENT": "development", "DATABASE_URL": module_database, "REDIS_URL": valkey.url,
         "PORT": str(port), "WEB_THREADS": "4", "CALL_SLOTS": "2",
     }  # fmt: skip
     process = start(env, tmp_path, port, request_s=REQUEST_S)
@@ -417,10 +416,10 @@ def test_an_ending_worker_answers_requests_that_are_being_sent(
         assert time.monotonic() - began_at < REQUEST_S / 2
 
 
-def test_an_ending_worker_closes_kept_connections(postgres: Postgres, valkey: Valkey, tmp_path: Path) -> None:
+def test_an_ending_worker_closes_kept_connections(module_database: str, valkey: Valkey, tmp_path: Path) -> None:
     port = free_port()
     env = {
-        "ENVIRONMENT": "development", "DATABASE_URL": postgres.database_url(TEMPLATE), "REDIS_URL": valkey.url,
+        "ENVIRONMENT": "development", "DATABASE_URL": module_database, "REDIS_URL": valkey.url,
         "PORT": str(port), "WEB_THREADS": "4", "CALL_SLOTS": "2", "RATE_LIMIT_PUBLIC_MINUTE": "10000000",
     }  # fmt: skip
     process = start(env, tmp_path, port, request_s=REQUEST_S)
